@@ -34,7 +34,7 @@ const GOES_ON = /(?:\s*\+|,(?=\s*\n[+-]\s))\s*(?:\.\.\.\s*)?(?:[+-]\s+)?(?=["'`]
 
 /** Where the text or object that begins at `at` ends. `escape`: the backslashes before each of its quotes, none but in JSON within JSON. */
 function endOf(text: string, at: number, escape: number): number {
-  const marks = /\\*["'`]|[{}[\]]/g;
+  const marks = /(?<!\\)\\*["'`]|[{}[\]]/g;
   marks.lastIndex = at;
   let depth = 0;
   let quote = "";
@@ -88,8 +88,18 @@ const RAW_IN_WEB_ADDRESS = new RegExp(`(?<=\\b(?:https?|wss?):\\/\\/)${USER}${BE
 /** Databases and mail servers have no `@` in their paths: digits behind the user may begin a password here. */
 const RAW_IN_ADDRESS = new RegExp(`(?<=[a-z][\\w+.-]*:\\/\\/)(?<!\\b(?:https?|wss?):\\/\\/)${USER}(?:${BEFORE_BLANKS})?${TO_LAST_AT}`, "gi");
 /** What `fetch` and `Headers` say of a value with a line break, and node-fetch of older make: it is a credential with what stood behind it in a file. */
-const REFUSED_HEADER = /(\bHeaders[\w. ]{0,20}: )[^]*?(?= is an invalid header value)/g;
-const REFUSED_BY_NODE_FETCH = /(^(?:\w*Error: )?|Error: )[^]*?(?= is not a legal HTTP header value)/g;
+const REFUSED_HEADERS: [said: string, value: RegExp][] = [
+  [" is an invalid header value", /(\bHeaders[\w. ]{0,20}: )[^]*?(?= is an invalid header value)/g],
+  [" is not a legal HTTP header value", /(^(?:\w*Error: )?|Error: )[^]*?(?= is not a legal HTTP header value)/g],
+];
+
+/** Looks no further than the last of what is said, so that no search runs to the end of the text in vain. */
+const withoutRefused = (text: string): string =>
+  REFUSED_HEADERS.reduce((shown, [said, value]) => {
+    const last = shown.lastIndexOf(said) + said.length;
+    return last < said.length ? shown : shown.slice(0, last).replace(value, "$1[hidden]") + shown.slice(last);
+  }, text);
+
 const SECRET_SCHEME = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
 
 /** The path of an address or a file, with the host before it where there is one. */
@@ -135,7 +145,7 @@ function maskedPath(path: string): string {
  */
 export const BARE_NAME = new RegExp(
   `(?<![\\w$.-])(?:(?<=\\\\)[nrt])?([\\w$.-]{0,64}(?:${SECRET_PARTS})[\\w$.-]{0,64}|${SECRET_NAMES})` +
-    `(?:[ \\t]{0,8}:[ \\t]{0,8}|[ \\t]{1,8}=[ \\t]{1,8})(?![\\s"'\`{[=>:]|//|\\\\{1,8}[rn"'\`])`,
+    `(?:[ \\t]{0,8}:[ \\t]{0,8}|[ \\t]{1,8}=[ \\t]{1,8})(?![\\s"'\`{[=>:]|//|\\\\{1,64}[rn"'\`])`,
   "gi",
 );
 /** Characters before a name by which its place is known. */
@@ -159,13 +169,30 @@ const PROSE = /^["'`“(]?\p{L}[\p{Ll}'’]{0,20} ["'`“(]?\p{L}[\p{Ll}'’]{0,
 /** Numbers are no secrets in JSON either; places in files look like them. What stands for a secret is none. */
 const NO_SECRET = /^(?:[\d:.,%]+|[*•.…]+|(?:(?:bearer|basic|token) ?)?(?:<[^<>]{1,40}>)?|undefined|null|none|true|false|required|invalid|missing|expired|unknown|empty)[.!?]?$/i;
 
+/** Where the characters of a value end, without the punctuation behind it. */
+function endOfRun(text: string, at: number, run: RegExp): number {
+  run.lastIndex = at;
+  run.test(text);
+  let end = run.lastIndex;
+  while (end > at && ",;)]}".includes(text[end - 1]!)) end--;
+  return end;
+}
+
+/** Where a value ends within the quotes that open at `open`, with its line at the latest. */
+function endOfQuoted(text: string, open: number, quote: string, at: number): number {
+  const end = endOf(text, open, quote.length - 1);
+  const line = text.slice(at, end).search(/[\r\n]/);
+  if (line >= 0) return at + line;
+  return text.endsWith(quote, end) ? end - quote.length : end;
+}
+
 /**
  * Where the bare value at `at` ends, whose name begins at `start`; undefined where it is no secret:
  * - A name of one word (`password`) counts at the begin of a line, behind `: ` and in brackets and
  *   quotes only; one like a header's (`X-Api-Key`, `api_key`, `apiKey`) counts anywhere before a
  *   `:`. In source text (`isCode`) both count within a string alone: what else stands bare is code.
- * - A value that begins with two words without digits and capitals within is prose and stays; not so the rest of an
- *   `Authorization` or a `Cookie`.
+ * - A value that begins with two words without digits and capitals within is prose and stays; not
+ *   so the rest of an `Authorization` or a `Cookie`.
  */
 function endOfBare(text: string, start: number, name: string, at: number, isCode: boolean): number | undefined {
   const lead = (start <= LEAD ? "\n" : "") + text.slice(Math.max(0, start - LEAD), start);
@@ -173,21 +200,11 @@ function endOfBare(text: string, start: number, name: string, at: number, isCode
   const isLine = AT_LINE.test(lead);
   const isAssigned = text.slice(start, at).includes(" = ");
   const isPlaced = isLine || quote !== undefined || (!isAssigned && AT_FIELD.test(lead));
-  if (IS_ERROR.test(name) || (isCode ? quote === undefined && !lead.endsWith("\\") : !isPlaced && (isAssigned || !IS_HEADER_LIKE.test(name)))) return undefined;
+  const counts = isCode ? quote !== undefined || lead.endsWith("\\") : isPlaced || (!isAssigned && IS_HEADER_LIKE.test(name));
+  if (!counts || IS_ERROR.test(name)) return undefined;
   const isHeader = IS_CREDENTIAL_HEADER.test(name);
   if (PROSE.test(text.slice(at, at + 64)) && !(isHeader && isPlaced)) return undefined;
-  let end: number;
-  if (quote !== undefined) {
-    const line = `${quote}${/[^\r\n]*/.exec(text.slice(at))?.[0]}`;
-    const closed = endOf(line, 0, quote.length - 1);
-    end = at + closed - quote.length - (closed > quote.length && line.slice(0, closed).endsWith(quote) ? quote.length : 0);
-  } else {
-    const value = isHeader && isLine ? HEADER : isHeader || isLine ? REST_OF_LINE : WORD;
-    value.lastIndex = at;
-    value.test(text);
-    end = value.lastIndex;
-    while (end > at && ",;)]}".includes(text[end - 1]!)) end--;
-  }
+  const end = quote === undefined ? endOfRun(text, at, isHeader && isLine ? HEADER : isHeader || isLine ? REST_OF_LINE : WORD) : endOfQuoted(text, start - quote.length, quote, at);
   return end <= at || NO_SECRET.test(text.slice(at, end)) ? undefined : end;
 }
 
@@ -220,9 +237,7 @@ const SECRET_OF_USER = /((?<![\w-])(?:-u|--user|-U|--proxy-user)[ =]{1,4}["']?[^
 const PRIVATE_KEY = /(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----END))*/g;
 
 const withoutCredentials = (text: string): string =>
-  text
-    .replace(REFUSED_HEADER, "$1[hidden]")
-    .replace(REFUSED_BY_NODE_FETCH, "$1[hidden]")
+  withoutRefused(text)
     .replace(PATH, maskedPath)
     .replace(RAW_IN_WEB_ADDRESS, "[hidden]@")
     .replace(RAW_IN_ADDRESS, "[hidden]@")
