@@ -82,6 +82,13 @@ function shortened(text: string): string {
   return masked(head);
 }
 
+/** Whether an argument of a command is the secret of the option before it: `spawnargs: ["--password", "…"]`. */
+function isOfOption(argument: unknown, before: unknown): boolean {
+  if (typeof argument !== "string" || typeof before !== "string" || !before.startsWith("-") || before.length + argument.length > TEXT_MAX) return false;
+  const both = `${before} ${argument}`;
+  return masked(argument) === argument && masked(both) !== both;
+}
+
 /** What an HTTP client was asked, under whatever name it stands. */
 const isRequest = (value: object): boolean => "headers" in value && ("method" in value || "url" in value || "baseURL" in value);
 
@@ -211,7 +218,7 @@ class Views {
   #object(value: object, errors: number, data: number): unknown {
     if (Array.isArray(value)) {
       if (data > DATA_DEEP_MAX) return new Raw("[Array]");
-      const items = value.slice(0, ENTRIES_MAX).map((item: unknown) => this.of(item, errors, data + 1));
+      const items = value.slice(0, ENTRIES_MAX).map((item: unknown, at) => (isOfOption(item, value[at - 1]) ? HIDDEN : this.of(item, errors, data + 1)));
       return value.length > ENTRIES_MAX ? [...items, new Raw(`… ${value.length - ENTRIES_MAX} more items`)] : items;
     }
     if (types.isDate(value)) return new Date(Number(value));

@@ -55,11 +55,13 @@ test("names and the names of fields hold no secret", async () => {
     `throw Object.assign(new Error("m"), { name: "password=" + s });`,
     `throw Object.assign(new Error("m"), { ["https://u:" + s + "@h.test/x"]: 1 });`,
     `throw new Map([["https://u:" + s + "@h.test/x", 1]]);`,
-    `throw Object.assign(new Error("m"), { spawnargs: "--password " + s, headersSent: "X-Api-Key: " + s });`,
+    `throw Object.assign(new Error("m"), { cmd: "run --password " + s, sent: "X-Api-Key: " + s });`,
+    `throw Object.assign(new Error("m"), { spawnargs: ["--password", s, "-u", "user:" + s, "-H", "X-Api-Key: " + s, "-v", "https://h.test"] });`,
   ];
   const errors = await errorsOf(thrown, setup);
   holdsNone(errors, thrown);
   assert.match(errors[1].stack, /'https:\/\/\[hidden\]@h\.test\/x': 1/);
+  assert.match(errors.at(-1).stack, /'--password',\s+\[hidden\],\s+'-u',\s+\[hidden\],\s+'-H',\s+'X-Api-Key: \[hidden\]',\s+'-v',\s+'https:\/\/h\.test'/);
 });
 
 test("the author's line shows no secret within it, and what is no secret stays", async () => {
