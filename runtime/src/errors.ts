@@ -5,7 +5,7 @@ import { hide, hideFoldersOfRequire, hideProgram, OF_THREADS, withoutFolders, wi
 import { read } from "./instances.ts";
 import { JSON } from "./kept.ts";
 import { mapStacksOf, sourceText, withOwnNames } from "./mapped.ts";
-import { masked } from "./masked.ts";
+import { masked, maskedSource } from "./masked.ts";
 import { isErrorLike, messageOf, shownBehind, shownValue } from "./thrown.ts";
 import type { WireError } from "./types.ts";
 
@@ -107,7 +107,7 @@ function withSourceLine(stack: string): string {
     if (file === undefined || line === undefined || file.includes("/node_modules/")) continue;
     const text = linesOf(file.replace(/^file:\/\//, ""))?.[Number(line) - 1];
     if (text === undefined || text.trim() === "") continue;
-    frames.splice(at + 1, 0, `        ${line} | ${asWritten(text).trimEnd().slice(0, LINE_MAX)}`);
+    frames.splice(at + 1, 0, `        ${line} | ${maskedSource(asWritten(text).trimEnd().slice(0, LINE_MAX))}`);
     break;
   }
   return frames.join("\n");
@@ -138,14 +138,41 @@ function classOf(error: object): string {
   return plain === "Error" && typeof className === "string" && className !== "" && className !== "Object" ? className : plain;
 }
 
+/** Lines behind the message of a stack: frames, and the author's line that `withSourceLine` put there. */
+const FRAME = /^\s+(?:at |\d+ \| )/;
+const SOURCE_LINE = /^\s+\d/;
+
+/** Where a stack goes on behind the error's message; 0 where it does not begin with the message. */
+function endOfMessage(stack: string, message: unknown): number {
+  if (typeof message !== "string") return 0;
+  const at = stack.indexOf(message);
+  if (at < 0 || stack.slice(0, at).includes("\n")) return 0;
+  const end = stack.indexOf("\n", at + message.length);
+  return end < 0 ? stack.length : end;
+}
+
+/** Where the frames begin that a stack ends with, not before `end`: a message may hold stacks of its own. */
+function startOfFrames(stack: string, end: number): number {
+  let start = stack.length;
+  while (start > end) {
+    const before = stack.lastIndexOf("\n", start - 1);
+    if (before < end || !FRAME.test(stack.slice(before + 1, start))) break;
+    start = before;
+  }
+  return start;
+}
+
 /** The stack of an error as an author reads it; never without its message. */
 function stackOf(error: object, message = messageOf(error)): string {
   const stack = wholeStackOf(error);
   if (typeof stack !== "string" || stack === "") return `${classOf(error)}: ${shownMessage(message)}`;
-  const shown = asCodeKnows(withSourceLine(stack)).replaceAll("/component/", "");
-  const frames = shown.search(/\n\s+at /);
-  // What stands before the frames is the message, which some HTTP clients make of the whole address.
-  return frames < 0 ? shownMessage(shown) : shownMessage(shown.slice(0, frames)) + shown.slice(frames);
+  const end = endOfMessage(stack, read(error, "message"));
+  const whole = stack.slice(0, end) + withSourceLine(stack.slice(end));
+  const start = startOfFrames(whole, end);
+  const shown = (part: string): string => asCodeKnows(part).replaceAll("/component/", "");
+  const frames = shown(whole.slice(start)).split("\n");
+  const maskedFrames = frames.map((line) => (SOURCE_LINE.test(line) ? maskedSource(line) : masked(line)));
+  return shownMessage(shown(whole.slice(0, start))) + maskedFrames.join("\n");
 }
 
 /** A message without the folders of the server and without credentials. */
@@ -161,7 +188,7 @@ export function wireError(thrown: unknown): WireError {
   }
   const message = shownMessage(withLimit(messageOf(thrown), read(thrown, "stack")));
   const stack = stackOf(thrown, message) + asCodeKnows(shownBehind(thrown, (error) => stackOf(error)));
-  return { code: classOf(thrown), name: nameOf(thrown), message, stack: cut(stack, STACK_MAX) };
+  return { code: masked(classOf(thrown)), name: masked(nameOf(thrown)), message, stack: cut(stack, STACK_MAX) };
 }
 
 /** Thrown by `$.flow.exit`: not a failure. */

@@ -12,18 +12,20 @@ export const SECRET = new RegExp(`${SECRET_PARTS}|^(?:${SECRET_NAMES})$`, "i");
 const SECRET_IN_QUERY = new RegExp(`((?:[?&;#]|\\\\u0026)(?:[^=&?;#\\s]{0,64}(?:key|token|secret|passw|sig)[^=&?;\\s]{0,64}|${SECRET_NAMES}|auth|session|hmac|appid)=)(?:\\[hidden\\]|[^&#\\s"']+)`, "gi");
 /** Of an authorization; shorter ones are the codes of countries, errors and the like. */
 const CODE_IN_QUERY = /([?&]code=)[^&#\s"']{6,}/gi;
-/** `password=…` in the connection strings of libpq and ADO, and wherever else names stand before values. */
+/** `password=…` in the connection strings of libpq and ADO, and wherever else names stand before values; around the `=` of a quoted value there may be blanks. */
 const SECRET_ASSIGNED = new RegExp(
-  `((?<=^|[\\s"'\`({\\[,;|])(?:[\\w.-]{0,64}(?:${SECRET_PARTS})[\\w.-]{0,64}|${SECRET_NAMES})=)(?![=>]|(?:undefined|null|true|false)\\b)` +
-    `(?:\\[hidden\\]|'(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*"|\\\\+["'][^"'\\\\]*\\\\+["']|[^\\s&;"]*[^\\s&;"\\\\')\\]},.:\`])`,
+  `((?<=^|[\\s"'\`({\\[,;|])(?:[\\w.$#-]{0,64}(?:${SECRET_PARTS})[\\w.-]{0,64}|${SECRET_NAMES})(?:=|[ \\t]{0,8}=[ \\t]{0,8}(?=\\\\{0,8}["'\`])))(?![=>]|(?:undefined|null|true|false)\\b)` +
+    `(?:\\[hidden\\]|'(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*"|\`(?:[^\`\\\\]|\\\\.)*\`|["'\`][^\\n]+|\\\\+["'][^"'\\\\]*\\\\+["']|[^\\s&;"]*[^\\s&;"\\\\')\\]},.:\`])`,
   "gi",
 );
 
-/** A field whose value is a secret, of JSON at whatever depth of JSON within JSON, or as Node prints objects. In texts that clients make of a request, the request's own parts are fields too. */
+/** An option of a command whose value is a secret. */
+const OPTION = `(?<![\\w-])--?[\\w-]{0,64}(?:${SECRET_PARTS}|\\bpwd)[\\w-]{0,64}`;
+/** A field whose value is a secret: of JSON at whatever depth of JSON within JSON, or as Node, Python and Ruby print objects; and an option whose value is in quotes. In texts that clients make of a request, the request's own parts are fields too. */
 const SECRET_FIELD = new RegExp(
-  `(?:(?<!\\\\)(\\\\*)(["'\`])(?:[\\w$. -]{0,64}(?:${SECRET_PARTS})[\\w$. -]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables)(?=\\1\\2\\s*:\\s*[{[]))\\1\\2` +
-    `|(?=[\\w$])(?<![\\w$])(?<=(?:^|[{,([])[\\s+-]*)(?:[\\w$.-]{0,64}(?:${SECRET_PARTS})[\\w$.-]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables)(?=: [{[])))` +
-    `\\s*(?::|=>)\\s*(?=\\\\*["'\`]|[{[])`,
+  `(?:(?:(?<!\\\\)(\\\\*)(["'\`])(?:[\\w$. -]{0,64}(?:${SECRET_PARTS})[\\w$. -]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables|auth)(?=\\1\\2\\s*:\\s*[{[]))\\1\\2` +
+    `|(?=[\\w$])(?<![\\w$])(?<=(?:^|[{,([])[\\s+-]*:?)(?:[\\w$.-]{0,64}(?:${SECRET_PARTS})[\\w$.-]{0,64}|${SECRET_NAMES}|(?:request|req|headers|rawHeaders|variables|auth)(?=: ?[{[])))` +
+    `\\s*(?::|=>)\\s*(?:[ubrf]{1,2}(?=\\\\*["']))?(?=\\\\*["'\`]|[{[])|${OPTION}(?:[ \\t]{1,8}|\\\\{0,8}["'\`],\\s{0,8})(?=\\\\*["'\`]))`,
   "gim",
 );
 const OPENING = /\\*["'`]/y;
@@ -32,7 +34,7 @@ const GOES_ON = /(?:\s*\+|,(?=\s*\n[+-]\s))\s*(?:\.\.\.\s*)?(?:[+-]\s+)?(?=["'`]
 
 /** Where the text or object that begins at `at` ends. `escape`: the backslashes before each of its quotes, none but in JSON within JSON. */
 function endOf(text: string, at: number, escape: number): number {
-  const marks = /\\*["'`]|[{}[\]]/g;
+  const marks = /(?<!\\)\\*["'`]|[{}[\]]/g;
   marks.lastIndex = at;
   let depth = 0;
   let quote = "";
@@ -86,8 +88,18 @@ const RAW_IN_WEB_ADDRESS = new RegExp(`(?<=\\b(?:https?|wss?):\\/\\/)${USER}${BE
 /** Databases and mail servers have no `@` in their paths: digits behind the user may begin a password here. */
 const RAW_IN_ADDRESS = new RegExp(`(?<=[a-z][\\w+.-]*:\\/\\/)(?<!\\b(?:https?|wss?):\\/\\/)${USER}(?:${BEFORE_BLANKS})?${TO_LAST_AT}`, "gi");
 /** What `fetch` and `Headers` say of a value with a line break, and node-fetch of older make: it is a credential with what stood behind it in a file. */
-const REFUSED_HEADER = /(\bHeaders[\w. ]{0,20}: )[^]*?(?= is an invalid header value)/g;
-const REFUSED_BY_NODE_FETCH = /(^(?:\w*Error: )?|Error: )[^]*?(?= is not a legal HTTP header value)/g;
+const REFUSED_HEADERS: [said: string, value: RegExp][] = [
+  [" is an invalid header value", /(\bHeaders[\w. ]{0,20}: )[^]*?(?= is an invalid header value)/g],
+  [" is not a legal HTTP header value", /(^(?:\w*Error: )?|Error: )[^]*?(?= is not a legal HTTP header value)/g],
+];
+
+/** Looks no further than the last of what is said, so that no search runs to the end of the text in vain. */
+const withoutRefused = (text: string): string =>
+  REFUSED_HEADERS.reduce((shown, [said, value]) => {
+    const last = shown.lastIndexOf(said) + said.length;
+    return last < said.length ? shown : shown.slice(0, last).replace(value, "$1[hidden]") + shown.slice(last);
+  }, text);
+
 const SECRET_SCHEME = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
 
 /** The path of an address or a file, with the host before it where there is one. */
@@ -127,11 +139,105 @@ function maskedPath(path: string): string {
     .join("/");
 }
 
-/** Text without the credentials that stand in addresses, JSON and headers within it. */
-export const masked = (text: string): string =>
-  maskedFields(text)
-    .replace(REFUSED_HEADER, "$1[hidden]")
-    .replace(REFUSED_BY_NODE_FETCH, "$1[hidden]")
+/**
+ * A name and what stands between it and a value without quotes, as in lines of headers, YAML and
+ * properties. All its repetitions are bounded, and so it looks at each character a bounded number of times.
+ */
+export const BARE_NAME = new RegExp(
+  `(?<![\\w$.-])(?:(?<=\\\\)[nrt])?([\\w$.-]{0,64}(?:${SECRET_PARTS})[\\w$.-]{0,64}|${SECRET_NAMES})` +
+    `(?:[ \\t]{0,8}:[ \\t]{0,8}|[ \\t]{1,8}=[ \\t]{1,8})(?![\\s"'\`{[=>:]|//|\\\\{1,64}[rn"'\`])`,
+  "gi",
+);
+/** Characters before a name by which its place is known. */
+const LEAD = 20;
+/** What a line begins with; the text of an error begins behind the name of its class. */
+const AT_LINE = /(?:[\r\n]|\\[nrt]?|: )[ \t<>*+-]{0,16}$/;
+const AT_FIELD = /["'`({[,;|][ \t<>*+-]{0,16}$/;
+const QUOTE_BEFORE = /\\{0,16}["'`]$/;
+/** Names that are no words of prose: `X-Api-Key`, `api_key`, `apiKey`. */
+const IS_HEADER_LIKE = /[-_]|[a-z\d][A-Z]|^(?:Authorization|Cookie)$/;
+/** The values of these have blanks. */
+const IS_CREDENTIAL_HEADER = /(?:authorization|cookie)$/i;
+const IS_ERROR = /(?:error|exception)$/i;
+/** The rest of a header, which may have quotes within; JSON and Node write the end of its line as `\r\n`. */
+export const HEADER = /(?:[^\\\r\n]|\\(?!\\{0,8}[rn]))*/y;
+/** The rest of a line, and a word of it, without the quote behind them and the end of a line as JSON and Node write it. */
+export const REST_OF_LINE = /(?:[^"'`\\\r\n]|["'`](?![\s,)\]}+]|$)|\\(?!\\{0,8}[rn"'`]))*/y;
+export const WORD = /(?:[^"'`\\\s]|["'`](?![\s,;:)\]}+.]|$)|\\(?!\\{0,8}[rn"'`]))*/y;
+/** Two words without digits or capitals within them: "must be", "Path `password`". */
+const PROSE = /^["'`“(]?\p{L}[\p{Ll}'’]{0,20} ["'`“(]?\p{L}[\p{Ll}'’]{0,24}(?=[\s.,:;!?)"'`”]|$)/u;
+/** Numbers are no secrets in JSON either; places in files look like them. What stands for a secret is none. */
+const NO_SECRET = /^(?:[\d:.,%]+|[*•.…]+|(?:(?:bearer|basic|token) ?)?(?:<[^<>]{1,40}>)?|undefined|null|none|true|false|required|invalid|missing|expired|unknown|empty)[.!?]?$/i;
+
+/** Where the characters of a value end, without the punctuation behind it. */
+function endOfRun(text: string, at: number, run: RegExp): number {
+  run.lastIndex = at;
+  run.test(text);
+  let end = run.lastIndex;
+  while (end > at && ",;)]}".includes(text[end - 1]!)) end--;
+  return end;
+}
+
+/** Where a value ends within the quotes that open at `open`, with its line at the latest. */
+function endOfQuoted(text: string, open: number, quote: string, at: number): number {
+  const end = endOf(text, open, quote.length - 1);
+  const line = text.slice(at, end).search(/[\r\n]/);
+  if (line >= 0) return at + line;
+  return text.endsWith(quote, end) ? end - quote.length : end;
+}
+
+/**
+ * Where the bare value at `at` ends, whose name begins at `start`; undefined where it is no secret:
+ * - A name of one word (`password`) counts at the begin of a line, behind `: ` and in brackets and
+ *   quotes only; one like a header's (`X-Api-Key`, `api_key`, `apiKey`) counts anywhere before a
+ *   `:`. In source text (`isCode`) both count within a string alone: what else stands bare is code.
+ * - A value that begins with two words without digits and capitals within is prose and stays; not
+ *   so the rest of an `Authorization` or a `Cookie`.
+ */
+function endOfBare(text: string, start: number, name: string, at: number, isCode: boolean): number | undefined {
+  const lead = (start <= LEAD ? "\n" : "") + text.slice(Math.max(0, start - LEAD), start);
+  const quote = QUOTE_BEFORE.exec(lead)?.[0];
+  const isLine = AT_LINE.test(lead);
+  const isAssigned = text.slice(start, at).includes(" = ");
+  const isPlaced = isLine || quote !== undefined || (!isAssigned && AT_FIELD.test(lead));
+  const counts = isCode ? quote !== undefined || lead.endsWith("\\") : isPlaced || (!isAssigned && IS_HEADER_LIKE.test(name));
+  if (!counts || IS_ERROR.test(name)) return undefined;
+  const isHeader = IS_CREDENTIAL_HEADER.test(name);
+  if (PROSE.test(text.slice(at, at + 64)) && !(isHeader && isPlaced)) return undefined;
+  const end = quote === undefined ? endOfRun(text, at, isHeader && isLine ? HEADER : isHeader || isLine ? REST_OF_LINE : WORD) : endOfQuoted(text, start - quote.length, quote, at);
+  return end <= at || NO_SECRET.test(text.slice(at, end)) ? undefined : end;
+}
+
+/** Text without secrets that stand behind a name without quotes. */
+function maskedBare(text: string, isCode: boolean): string {
+  let shown = "";
+  let from = 0;
+  BARE_NAME.lastIndex = 0;
+  for (let found = BARE_NAME.exec(text); found !== null; found = BARE_NAME.exec(text)) {
+    const at = BARE_NAME.lastIndex;
+    const end = endOfBare(text, found.index, found[1]!, at, isCode);
+    if (end === undefined) continue;
+    shown += `${text.slice(from, at)}[hidden]`;
+    BARE_NAME.lastIndex = from = end;
+  }
+  return shown + text.slice(from);
+}
+
+/** Elements of XML; a name in angle brackets that no element ends may be a type of code. */
+const SECRET_ELEMENT = new RegExp(
+  `(<(?:[\\w.-]{1,64}:)?(?:[\\w.-]{0,64}(?:${SECRET_PARTS})[\\w.-]{0,64}|${SECRET_NAMES})(?:\\s[^<>]{0,256})?>)` +
+    `(?:<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*(?:\\]\\]>)?|[^<]+(?=<\\\\?/)|[^\\s<>()]{6,})`,
+  "gi",
+);
+/** What follows an option of a command in prose. */
+const OF_OPTION = "(?:is|are|was|must|needs?|requires?|should|can|cannot|has|have|may|not|and|or|to|for|from|in|of|as|with|without|flag|option|argument|value|missing|instead)\\b";
+const SECRET_OPTION = new RegExp(`(${OPTION}[ \\t]{1,8})(?!-|${OF_OPTION}|\\[hidden\\])[^\\s"'\`\\\\]+`, "gi");
+/** User and password of curl. */
+const SECRET_OF_USER = /((?<![\w-])(?:-u|--user|-U|--proxy-user)[ =]{1,4}["']?[^\s:"'`]{1,128}:)(?!\d+(?:\s|$))[^\s"'`]+/g;
+const PRIVATE_KEY = /(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----END))*/g;
+
+const withoutCredentials = (text: string): string =>
+  withoutRefused(text)
     .replace(PATH, maskedPath)
     .replace(RAW_IN_WEB_ADDRESS, "[hidden]@")
     .replace(RAW_IN_ADDRESS, "[hidden]@")
@@ -139,4 +245,25 @@ export const masked = (text: string): string =>
     .replace(SECRET_IN_QUERY, "$1[hidden]")
     .replace(CODE_IN_QUERY, "$1[hidden]")
     .replace(SECRET_ASSIGNED, "$1[hidden]")
+    .replace(SECRET_ELEMENT, "$1[hidden]")
+    .replace(SECRET_OPTION, "$1[hidden]")
+    .replace(SECRET_OF_USER, "$1[hidden]")
     .replace(SECRET_SCHEME, "$1 [hidden]");
+
+const maskedKeys = (text: string): string => text.replace(PRIVATE_KEY, "$1[hidden]");
+
+/** Text without the credentials that stand in addresses, JSON, headers and other notations within it. */
+export const masked = (text: string): string => withoutCredentials(maskedBare(maskedFields(maskedKeys(text)), false));
+
+/** A string behind a name of a secret in source text: what is called, assigned or set by it. */
+const SECRET_LITERAL = new RegExp(
+  `((?:${SECRET_PARTS})[\\w$-]{0,64}(?:["'\`]?\\]?\\s{0,8}(?:[(:]|[|?]{0,2}=|\\|\\||\\?\\?)|["'\`]\\s{0,8},)\\s{0,8})` +
+    `(?:"(?:[^"\\\\]|\\\\.)*"?|'(?:[^'\\\\]|\\\\.)*'?|\`(?:[^\`\\\\]|\\\\.)*\`?)`,
+  "gi",
+);
+/** A string that looks like a key, whatever stands before it: letters with digits among them, and no address. */
+const KEY_LITERAL = /(["'`])(?![^"'`\s]*:\/\/)[^"'`\s]*?(?=[A-Za-z\d]{12})(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[^"'`\s]*/g;
+
+/** A line of source text without the credentials within its strings. */
+export const maskedSource = (line: string): string =>
+  withoutCredentials(maskedBare(maskedFields(maskedKeys(line)), true)).replace(SECRET_LITERAL, "$1[hidden]").replace(KEY_LITERAL, "$1[hidden]");

@@ -82,6 +82,13 @@ function shortened(text: string): string {
   return masked(head);
 }
 
+/** Whether an argument of a command is the secret of the option before it: `spawnargs: ["--password", "…"]`. */
+function isOfOption(argument: unknown, before: unknown): boolean {
+  if (typeof argument !== "string" || typeof before !== "string" || !before.startsWith("-") || before.length + argument.length > TEXT_MAX) return false;
+  const both = `${before} ${argument}`;
+  return masked(argument) === argument && masked(both) !== both;
+}
+
 /** What an HTTP client was asked, under whatever name it stands. */
 const isRequest = (value: object): boolean => "headers" in value && ("method" in value || "url" in value || "baseURL" in value);
 
@@ -173,16 +180,18 @@ class Views {
   #fields(value: object, errors: number, data: number, put: (name: string, view: unknown) => void): void {
     const names = Object.keys(value);
     for (const name of names.slice(0, ENTRIES_MAX)) {
+      // An address may be a field's name.
+      const shown = masked(name);
       if (TRAFFIC.has(name.toLowerCase())) continue;
       const descriptor = Object.getOwnPropertyDescriptor(value, name);
       if (!descriptor) continue;
       const { value: field } = descriptor as { value: unknown };
       const isOfCommand = name === "args" && SECRET_COMMAND.test(String(typeof value === "object" && read(value, "name")));
-      if (descriptor.get) put(name, new Raw("[Getter]"));
-      else if (isOfCommand) put(name, HIDDEN);
+      if (descriptor.get) put(shown, new Raw("[Getter]"));
+      else if (isOfCommand) put(shown, HIDDEN);
       else if (field === undefined) continue;
-      else if ((SECRET.test(name) || (/value$/i.test(name) && isOfSecret(value))) && field !== null && (typeof field === "string" || typeof field === "object")) put(name, HIDDEN);
-      else put(name, this.of(field, errors, data + 1));
+      else if ((SECRET.test(name) || (/value$/i.test(name) && isOfSecret(value))) && field !== null && (typeof field === "string" || typeof field === "object")) put(shown, HIDDEN);
+      else put(shown, this.of(field, errors, data + 1));
     }
     if (names.length > ENTRIES_MAX) put("…", new Raw(`${names.length - ENTRIES_MAX} more`));
   }
@@ -209,7 +218,7 @@ class Views {
   #object(value: object, errors: number, data: number): unknown {
     if (Array.isArray(value)) {
       if (data > DATA_DEEP_MAX) return new Raw("[Array]");
-      const items = value.slice(0, ENTRIES_MAX).map((item: unknown) => this.of(item, errors, data + 1));
+      const items = value.slice(0, ENTRIES_MAX).map((item: unknown, at) => (isOfOption(item, value[at - 1]) ? HIDDEN : this.of(item, errors, data + 1)));
       return value.length > ENTRIES_MAX ? [...items, new Raw(`… ${value.length - ENTRIES_MAX} more items`)] : items;
     }
     if (types.isDate(value)) return new Date(Number(value));

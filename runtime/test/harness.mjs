@@ -131,3 +131,15 @@ export const workflow = (props, extra = {}) => ({
   kind: "workflow", trigger: { event: { n: 20 }, context: { id: "t" } }, context: { id: "c" }, results: {}, test: false,
   steps: [{ namespace: "one", module: "m", props, disabled: false }], ...extra,
 });
+
+/** Runs each of the expressions as a throw of its own; gives the errors as the server gets them. */
+export async function errorsOf(thrown, setup = "") {
+  const host = await Host.load({ m: `${setup}\nconst all = [${thrown.map((text) => `async () => { ${text} }`).join(",\n")}];\nexport default { async run({ i }) { await all[i](); } };` });
+  const errors = [];
+  try {
+    for (let i = 0; i < thrown.length; i++) errors.push(done(await host.call(i + 1, { ...source, event: { i } })).error);
+  } finally {
+    host.end();
+  }
+  return errors;
+}

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { inspect } from "node:util";
 import { transformSync } from "esbuild";
 
 const { code } = transformSync(readFileSync(new URL("../src/masked.ts", import.meta.url), "utf8"), { loader: "ts" });
-const { masked } = await import(`data:text/javascript;base64,${Buffer.from(code).toString("base64")}`);
+const { BARE_NAME, HEADER, masked, maskedSource, REST_OF_LINE, WORD } = await import(`data:text/javascript;base64,${Buffer.from(code).toString("base64")}`);
 
 /** Each of the texts as it is shown. */
 function check(cases) {
@@ -115,8 +116,69 @@ test("secrets in queries, fragments and connection strings are hidden", () => {
   whole(["https://h.test/?code=404&country_code=US&page=2", "failed with status code=404, code=ECONNREFUSED", "spin=5 opinion=x monkey=5", "token=undefined", "if (token===x) throw", "https://h.test/#section"]);
 });
 
+test("a value that stands bare behind the name of a secret is hidden, in each notation, quoted or not", () => {
+  const S = "S3CRET-value9876";
+  const texts = [
+    "GET / HTTP/1.1\r\nHost: x\r\nX-Api-Key: ~\r\nAccept: y\r\n\r\n", "POST / HTTP/1.1\r\nAuthorization: Digest username=\"u\", response=\"~\"\r\n\r\n", "HTTP/1.1 200 OK\r\nset-cookie: session=~; Path=/\r\n",
+    "Cookie: a=\"1\"; b=~", "x-api-key:~", "sent X-Api-Key: ~ and got 401", "sent Authorization: Token ~", "> authorization: Token ~\n< HTTP/1.1 401", "headers:\n  x-auth-token: ~\n  accept: y",
+    `curl -H "X-Api-Key: ~" https://h.test`, "curl -H 'Authorization: Token ~' https://h.test", "curl -u user:~ https://h.test", "curl --user 'user:~' https://h.test", "config:\n  - password: ~\n    api_key: ~",
+    "password: a ~", "password: ~!", "password: it's~", "{user: u, password: ~}", "[database]\npassword = ~\nuser = u", "db.password = ~", `token = "~"`, "secret_key = '~'", "failed: password: ~",
+    "<soap><apiKey>~</apiKey></soap>", `<wsse:Password Type="x#PasswordText">~</wsse:Password>`, "<token><![CDATA[~]]></token>", "<Secret>a &lt; ~</Secret>", "<password>~",
+    "run --password ~ --verbose", "run --api-key '~' x", 'run --client-secret "a ~" x', "run -token ~", '["--password","~"]', "spawnargs: [ '--password', '~' ]",
+    "{'user': 'u', 'password': u'~'}", `{"password": b"~"}`, `{:password=>"~", :user=>"u"}`, `{:password => "~"}`, '{"auth":["user","~"]}', "{ auth: [ 'user', '~' ] }", "{auth:{user:'u',x:'~'}}",
+    "-----BEGIN RSA PRIVATE KEY-----\n~\n-----END RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n~", "const password = `~`", "this.#apiKey = '~'",
+  ];
+  const around = [(text) => text, (text) => `Error: ${text}`, (text) => `failed\n${text}\nelsewhere`, (text) => JSON.stringify({ at: 1, body: text, n: 2 }), (text) => inspect({ _header: text }), (text) => inspect(new Error(text))];
+  for (const text of texts) {
+    for (const wrap of around) {
+      const given = wrap(text.replaceAll("~", S));
+      assert.ok(!masked(given).includes(S) && masked(given).includes("[hidden]"), `${given}\n→ ${masked(given)}`);
+      assert.equal(masked(masked(given)), masked(given));
+    }
+  }
+  check([
+    ["GET / HTTP/1.1\r\nX-Api-Key: SECRET\r\nAccept: y\r\n", "GET / HTTP/1.1\r\nX-Api-Key: [hidden]\r\nAccept: y\r\n"],
+    [`curl -H "X-Api-Key: SECRET" https://h.test`, `curl -H "X-Api-Key: [hidden]" https://h.test`],
+    ["{user: u, password: SECRET, n: 1}", "{user: u, password: [hidden], n: 1}"],
+    ["sent X-Api-Key: SECRET and got 401", "sent X-Api-Key: [hidden] and got 401"],
+    ['{"msg":"sent Authorization: Token SECRET9","status":401}', '{"msg":"sent Authorization: [hidden]","status":401}'],
+    ["run --password SECRET --verbose", "run --password [hidden] --verbose"],
+    ["-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\nat x", "-----BEGIN PRIVATE KEY-----[hidden]-----END PRIVATE KEY-----\nat x"],
+    ["<a><apiKey>SECRET</apiKey><b>1</b></a>", "<a><apiKey>[hidden]</apiKey><b>1</b></a>"],
+  ]);
+});
+
+test("prose, numbers, states and code that name a secret stay", () => {
+  whole([
+    "invalid password: must be at least 8 characters", "password: must be at least 8 characters", "api_key: field required", "accessToken: Expected string, received undefined", "X-Api-Key: this header is required",
+    "User validation failed: password: Path `password` is required.", "Invalid token: 4f", "token: expired", "access_token: Required", "max_tokens: 4096\nprompt_tokens: 12", "{ hasToken: true, token: null, tokens: 5 }",
+    "JsonWebTokenError: malformed-1", "TokenExpiredError: jwt expired", "get_token.mjs:12:5", "at getToken (m.mjs:3:4)", "unknown option --password in x.json", "--token is required", "docker run -u 1000:1000 x",
+    "Promise<Token> failed", "x as Map<Secret, 1>", "-----BEGIN CERTIFICATE-----\nAB1\n-----END CERTIFICATE-----", "secret://a/b", "the cookie: it was stale", "(token) => 5", "[auth] failed", "Pin::new(&x) of ApiKeyOut::show(y)", "const session_token = next(x)", "send `Authorization: Bearer <api key>`", "api_key: ****", "auth failed: { status: 401 }",
+  ]);
+});
+
+test("lines of source text are hidden within their strings alone", () => {
+  const S = "S3CRET";
+  for (const line of [`f({ password: "~" })`, `f({apiKey:'~'})`, "f({ token: `~` })", `f({ headers: { "x-shop": "~" } })`, `const password = "~";`, `setPassword("~")`, `h.set("Authorization", '~')`, `x.token ||= "~"`, `f("X-Api-Key: ~")`, `f({ password: "~`]) {
+    const given = line.replace("~", S);
+    assert.ok(!maskedSource(given).includes(S) && maskedSource(given).includes("[hidden]"), `${given}\n→ ${maskedSource(given)}`);
+  }
+  for (const line of ["f({ apiKey: process.env.KEY, password });", "const token: string = await getToken(user);", "if (token === other.token) throw new Error('different');", "type A = { password: string; secret?: Buffer };"]) assert.equal(maskedSource(line), line);
+});
+
+test("names before bare values repeat a bounded number of times, and their scan never goes back", () => {
+  // A name is tried once at each begin of a word: with bounds alone, the work for a character is bounded.
+  assert.doesNotMatch(BARE_NAME.source, /[*+]|\{\d+,\}/);
+  assert.ok(BARE_NAME.source.startsWith("(?<![\\w$.-])"));
+  // A value is a run of single characters, and what stands before them is looked at a bounded number of times.
+  for (const run of [HEADER, REST_OF_LINE, WORD]) {
+    const [, each] = /^\(\?:([^]*)\)\*$/.exec(run.source);
+    assert.doesNotMatch(each.replace(/\[(?:[^\]\\]|\\.)*\]/g, ""), /[*+]|\{\d+,\}/);
+  }
+});
+
 test("a long text takes no long time", () => {
-  const texts = ["//a:", "https://a:", "postgres://a: ", "https://a:@", "\\", '"', "?key", "token=)", "token: '", "{", " ", "+ ", "token ", "[token", "password=", '\\"token\\":\\"', "Headers: ", "Error: "].map((part) => part.repeat(Math.ceil((16 << 10) / part.length)));
+  const texts = ["//a:", "https://a:", "postgres://a: ", "https://a:@", "\\", '"', "?key", "token=)", "token: '", "{", " ", "+ ", "token ", "[token", "password=", '\\"token\\":\\"', "Headers: ", "Error: ", "x-token:", "x-token: 1 ", "x-token: a b ", "'pin: x\n", "token = ", "--token ", "<token>", "<token><![CDATA[", "-----BEGIN PRIVATE KEY-----", "-u a:", "x-token: \\", "'pin: 1'"].map((part) => part.repeat(Math.ceil((16 << 10) / part.length)));
   for (const text of texts) {
     const began = performance.now();
     masked(text);

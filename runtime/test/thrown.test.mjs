@@ -2,19 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { done, Host, run, source, workflow } from "./harness.mjs";
-
-/** Runs each of the expressions as a throw of its own; gives the errors as the server gets them. */
-async function errorsOf(thrown, setup = "") {
-  const host = await Host.load({ m: `${setup}\nconst all = [${thrown.map((text) => `async () => { ${text} }`).join(",\n")}];\nexport default { async run({ i }) { await all[i](); } };` });
-  const errors = [];
-  try {
-    for (let i = 0; i < thrown.length; i++) errors.push(done(await host.call(i + 1, { ...source, event: { i } })).error);
-  } finally {
-    host.end();
-  }
-  return errors;
-}
+import { done, errorsOf, Host, run, source, workflow } from "./harness.mjs";
 
 test("causes are in the stack with their fields, nested, and without end where they form a circle", async () => {
   const [nested, data, circle, deep] = await errorsOf([
