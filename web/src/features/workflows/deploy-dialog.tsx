@@ -73,7 +73,7 @@ function typed(base: Workflow, draft: Draft, saved: Draft): Content & Pick<Workf
         sealed_props: [...new Set([...sealed, ...secrets])],
         savedComponent:
           step.runs.kind === "code"
-            ? { ...saved, code: step.runs.code }
+            ? { ...saved, code: step.runs.code, files: step.runs.files ?? saved.files }
             : { ...saved, key: step.runs.component, published: true },
       };
     }),

@@ -64,6 +64,27 @@ test("a step that is renamed is read by its new name", () => {
   expect(draft.steps[2]).toBe(steps[2]);
 });
 
+test("a step that is renamed is read by its new name in the other files of a step too", () => {
+  const others = {
+    "lib.mjs": "export const total = (steps) => steps.load.total;",
+    "data.json": '{"steps.load": 1}',
+  };
+  const runs = { kind: "code", code: "run();", files: { entry: "use.mjs", others } } as const;
+  const steps = [step("load", "return 1;"), step("use", "", { runs })];
+  const draft = renamed(read, { triggers: [], steps }, "key-load", "fetch");
+  expect(draft.steps[1]?.runs).toEqual({
+    ...runs,
+    files: {
+      entry: "use.mjs",
+      others: { ...others, "lib.mjs": "export const total = (steps) => steps.fetch.total;" },
+    },
+  });
+  const [, use] = steps;
+  expect(use === undefined ? [] : danglingOf(read, { steps: [use] })).toEqual([
+    { step: "use", reads: "load", why: "missing" },
+  ]);
+});
+
 test("a step that is renamed is read by its new name where it is taken apart", () => {
   const follows = (code: string) => {
     const steps = [step("load", ""), step("use", code)];
