@@ -231,7 +231,8 @@ function History() {
 
 /** One of: saved, saving, not saved and why. */
 function Saved() {
-  const { dirty, save, savedAt, keptAt, stuck } = useBuilder();
+  const { draft, dirty, save, savedAt, keptAt, stuck } = useBuilder();
+  const hasSecrets = draft.steps.some(({ secrets = [] }) => secrets.length > 0);
   const location = useLocation();
   const kept = stuck !== undefined && keptAt !== undefined;
   return (
@@ -241,7 +242,11 @@ function Saved() {
         : dirty
           ? `Not saved${stuck === undefined ? " yet" : `: ${stuck}`}`
           : savedAt !== undefined && `Saved ${minute(savedAt)}`}
-      {kept && <span className="bld-kept">, kept in this browser {minute(keptAt)}</span>}
+      {kept && (
+        <span className="bld-kept">
+          , kept in this browser{hasSecrets && " without secrets"} {minute(keptAt)}
+        </span>
+      )}
       {stuck === SIGNED_OUT && (
         <>
           {" "}
