@@ -40,6 +40,7 @@ import {
   useBuilderState,
 } from "./use-builder";
 import { useFailing } from "./use-failing";
+import { WorkflowCommands } from "./workflow-commands";
 
 /** As many tags as the head has room for. */
 const TAGS_SHOWN = 3;
@@ -83,6 +84,9 @@ function Head() {
     <PageHead
       acts={
         <>
+          <span className="only-wide">
+            <WorkflowCommands />
+          </span>
           {isEdit && <History />}
           <Saved />
           <Versions />
