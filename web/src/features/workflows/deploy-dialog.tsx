@@ -22,7 +22,7 @@ import { DeployThen, type Then } from "./deploy-then";
 import { DeployWarnings } from "./deploy-warnings";
 import { type Difference, differences } from "./differences";
 import { useLiveDeployment } from "./live-version";
-import { type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
+import { type CodeFiles, type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
 import type { Renames } from "./renames";
@@ -73,12 +73,15 @@ function typed(base: Workflow, draft: Draft, saved: Draft): Content & Pick<Workf
         sealed_props: [...new Set([...sealed, ...secrets])],
         savedComponent:
           step.runs.kind === "code"
-            ? { ...saved, code: step.runs.code, files: step.runs.files ?? saved.files }
+            ? { ...saved, code: step.runs.code, ...filesIn(step.runs) }
             : { ...saved, key: step.runs.component, published: true },
       };
     }),
   };
 }
+
+/** Files that the builder knows; others are as they are saved. */
+const filesIn = ({ files }: { files?: CodeFiles }) => (files === undefined ? {} : { files });
 
 export function DeployDialog({ onClose }: { onClose: () => void }) {
   const builder = useBuilder();

@@ -66,6 +66,15 @@ describe("a draft", () => {
     ]);
   });
 
+  test("sends code anew under a new name, which its file has too", () => {
+    const record = { triggers, steps: [step("a", "1")] };
+    const draft = draftOf(record);
+    draft.steps = draft.steps.map((each) => ({ ...each, namespace: "b" }));
+    expect(requestOf(draft, record).steps).toEqual([
+      { namespace: "b", code: "1", props: { n: 1 }, keep_secrets_of: "a" },
+    ]);
+  });
+
   test("sends the files that its code imports with it", () => {
     const files = { entry: "steps/a.ts", others: { "lib/x.ts": "y" } };
     const steps = [step("a", "1", { savedComponent: { id: "sc_1", code: "1", key: null, files } })];

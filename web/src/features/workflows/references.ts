@@ -185,6 +185,20 @@ function withCode(runs: StepDraft["runs"], inCode: (code: string) => string): St
   return { ...runs, code, files: { ...runs.files, others: Object.fromEntries(others) } };
 }
 
+/** A step under another name. The file that its code begins in follows where it has the old one. */
+function withName(step: StepDraft, name: string): StepDraft {
+  const { namespace, runs } = step;
+  const renamed = { ...step, namespace: name };
+  if (runs.kind !== "code" || runs.files === undefined) return renamed;
+  const { files } = runs;
+  const [, folder, ending] = /^(.*\/|)[^/]*?(\.[^/]*)$/.exec(files.entry) ?? [];
+  if (files.entry !== `${folder}${namespace}${ending}`) return renamed;
+  const entry = `${folder}${name}${ending}`;
+  const isImported = Object.values(files.others).some((text) => text.includes(namespace + ending));
+  if (isImported || files.others[entry] !== undefined) return renamed;
+  return { ...renamed, runs: { ...runs, files: { ...files, entry } } };
+}
+
 /** The draft with a step under another name, which the steps that read it follow. */
 export function renamed(read: Reader, draft: Draft, key: string, name: string): Draft {
   const old = draft.steps.find((step) => step.key === key)?.namespace;
@@ -192,7 +206,7 @@ export function renamed(read: Reader, draft: Draft, key: string, name: string): 
   return {
     ...draft,
     steps: draft.steps.map((step) =>
-      step.key === key ? { ...step, namespace: name } : withNames(read, step, names),
+      step.key === key ? withName(step, name) : withNames(read, step, names),
     ),
   };
 }

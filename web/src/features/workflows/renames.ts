@@ -19,9 +19,9 @@ export function renamesOf(before: readonly unknown[], after: readonly unknown[])
   const pairs = added
     .flatMap((to) =>
       removed.map((from) => {
-        const isSame = from.componentId !== undefined && from.componentId === to.componentId;
+        const alike = likeness(from, to);
         const isThere = placeOf(old, now, from) === placeOf(now, old, to);
-        return { from, to, alike: isSame ? 1 : isThere ? likeness(from, to) : 0 };
+        return { from, to, alike: isThere || alike === 1 ? alike : 0 };
       }),
     )
     .filter(({ alike }) => alike >= ALIKE)
@@ -49,13 +49,16 @@ function placeOf(
   return steps.slice(0, steps.indexOf(step)).findLast((each) => has(others, each))?.namespace;
 }
 
+/** 1 where both run the same. */
 function likeness(one: SavedStep, other: SavedStep): number {
   if (one.isAction || other.isAction) {
     return one.isAction && other.isAction && one.componentKey === other.componentKey ? 1 : 0;
   }
   const [had, now] = [linesOf(one.code), linesOf(other.code)];
+  if (one.code === other.code) return 1;
   const kept = [...had].filter((line) => now.has(line)).length;
-  return kept / Math.max(had.size, now.size);
+  // The same lines in another order are not the same code.
+  return (0.99 * kept) / Math.max(had.size, now.size);
 }
 
 function linesOf(code: string): ReadonlySet<string> {
