@@ -57,7 +57,9 @@ test("values of the event and of earlier steps are picked for fields, by click a
     await pick(name).click();
     await total.click();
     await data.getByRole("button", { name: `Insert into ${name}` }).click();
-    await expect(field(name)).toHaveValue("{{steps.trigger.event.body.total}}");
+    const path = "{{steps.trigger.event.body.total}}";
+    if (name === "Count") await expect(field(name)).toHaveValue(path);
+    else await expect(field(name).locator(".cm-line")).toHaveText(path);
     await expect(field(name)).toBeFocused();
   }
 
@@ -68,6 +70,40 @@ test("values of the event and of earlier steps are picked for fields, by click a
   await expect(exports).toContainText("express");
   await expect(exports).toContainText("12");
   await expectAccessible(page);
+});
+
+test("expressions are typed into any field without losing the focus, and stay within their objects", async ({ page, server }) => {
+  const made = await workflow(server, "Typed", { label: asks });
+  await page.goto(`/workflows/${made.id}/edit?step=label`);
+  await page.getByRole("tab", { name: "Configure" }).click();
+  const field = (name: string) => page.getByRole("textbox", { name, exact: true });
+  await field("Count").click();
+  await page.keyboard.type("{{steps.trigger.event.body.d}}");
+  await expect(field("Count")).toHaveValue("{{steps.trigger.event.body.d}}");
+  await field("More").click();
+  await page.keyboard.insertText('{"user": "{{steps.trigger');
+  await page.keyboard.insertText('.event.body.user}}", "n": 1}');
+  await expect(field("More")).toBeFocused();
+  // Another field is edited: the object stays one.
+  await field("Street").fill("Mill lane");
+  const stored = async () => {
+    const { steps } = await server.call<{ steps: { configured_props_json: string }[] }>("GET", `/workflows/${made.id}`);
+    return JSON.parse(steps[0]?.configured_props_json ?? "{}");
+  };
+  await expect
+    .poll(stored)
+    .toEqual({ street: "Mill lane", count: "{{steps.trigger.event.body.d}}", more: { user: "{{steps.trigger.event.body.user}}", n: 1 } });
+
+  // From an expression back to what was chosen, and the other way.
+  await page.getByRole("combobox", { name: "Kind" }).click();
+  await page.getByRole("option", { name: "plain" }).click();
+  await page.getByRole("button", { name: "Use an expression" }).click();
+  await expect(field("Kind")).toBeFocused();
+  await field("Kind").fill("{{'express'}}");
+  await page.getByRole("button", { name: "Use a value" }).click();
+  await expect(page.getByRole("combobox", { name: "Kind" })).toHaveText("plain");
+  await page.getByRole("button", { name: "Use an expression" }).click();
+  await expect(field("Kind")).toHaveValue("{{'express'}}");
 });
 
 test("a test is watched step by step, also after a reload, and stopped; what did not run is as it was", async ({ page, server }) => {

@@ -277,7 +277,6 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   await expect(page.getByRole("button", { name: /math-add/ })).toBeVisible();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: "math_add" })).toBeVisible();
-  await page.getByRole("button", { name: "Use an expression" }).click();
   await page.getByLabel("First", { exact: true }).fill("{{steps.one.$return_value.n}}");
   await expect(page.getByLabel("Value").first()).toHaveText("41");
   await page.getByLabel("Note", { exact: true }).fill("of {{steps.trigger.event.body.");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { plainBlocks } from "./plain-markdown";
+import { plainBlocks, plainText } from "./plain-markdown";
 
 test("marks of Markdown are taken away, and underscores within names stay", () => {
   const text =
@@ -17,4 +17,10 @@ test("items of lists stay lines", () => {
     { kind: "ol", lines: ["first", "second"] },
     { kind: "p", lines: ["End"] },
   ]);
+});
+
+test("a list shows the text in one line", () => {
+  expect(plainText("Does **labels**. [See](https://example.com):\n\n- one\n- two")).toBe(
+    "Does labels. See: one two",
+  );
 });

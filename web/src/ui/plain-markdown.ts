@@ -1,4 +1,4 @@
-/** Markdown without its marks, for the moment until the parser is here; pure. */
+/** Markdown without its marks, for lists, and until the parser is here; pure. */
 
 export type Block = { kind: "p" | "ul" | "ol"; lines: string[] };
 
@@ -28,6 +28,13 @@ export function plainBlocks(text: string): Block[] {
     }
   }
   return blocks;
+}
+
+/** The text in one line, for lists. */
+export function plainText(text: string): string {
+  return plainBlocks(text)
+    .flatMap(({ lines }) => lines)
+    .join(" ");
 }
 
 function withoutMarks(line: string): string {

@@ -15,7 +15,14 @@ import { OptionsField } from "./options-field";
 import { DataStoreField, FileStoreField } from "./store-field";
 import { TimerField } from "./timer-field";
 import type { PropForm } from "./use-prop-form";
-import { hasOptions, isExpression, isJson, isMadeByServer, rangeText } from "./values";
+import {
+  hasOptions,
+  isExpression,
+  isInOtherField,
+  isJson,
+  isMadeByServer,
+  rangeText,
+} from "./values";
 
 type Props = {
   form: PropForm;
@@ -30,8 +37,8 @@ export function Control({ form, prop, control, stored }: Props) {
     return <output className="input is-made mono">{JSON.stringify(prop.fixed)}</output>;
   }
   if (isMadeByServer(prop)) return <Made prop={prop} stored={stored} />;
-  if (form.expressions && isExpression(form.drafts[prop.name])) {
-    return <TextField form={form} prop={{ ...prop, type: "string" }} control={control} mono />;
+  if (form.expressions && isInOtherField(prop, form.drafts[prop.name])) {
+    return <TextField form={form} prop={{ ...prop, type: "string" }} control={control} />;
   }
   if (prop.type === "$.interface.timer") {
     return <TimerField form={form} prop={prop} control={control} />;
@@ -60,7 +67,7 @@ function textIn(form: PropForm, prop: PropDef): string {
   return typeof draft.value === "string" ? draft.value : JSON.stringify(draft.value);
 }
 
-function TextField({ form, prop, control, mono = false }: FieldProps & { mono?: boolean }) {
+function TextField({ form, prop, control }: FieldProps) {
   const text = textIn(form, prop);
   const shared = {
     ...control,
@@ -70,8 +77,8 @@ function TextField({ form, prop, control, mono = false }: FieldProps & { mono?: 
     onBlur: () => form.commit(prop.name),
   };
   const set = (next: string) => form.set(prop.name, { kind: "text", text: next });
-  if (prop.type === "integer") {
-    const allowed = rangeText(prop);
+  const allowed = prop.type === "integer" ? rangeText(prop) : undefined;
+  if (prop.type === "integer" && form.known === undefined) {
     return (
       <div className="number-row">
         <input
@@ -84,9 +91,15 @@ function TextField({ form, prop, control, mono = false }: FieldProps & { mono?: 
       </div>
     );
   }
-  const line = { ...shared, className: "is-line", rows: 1, mono: mono || prop.type === "sql" };
+  const mono = prop.type === "sql" || (form.expressions && isExpression(form.drafts[prop.name]));
+  const line = { ...shared, className: "is-line", rows: 1, mono };
   if (form.known !== undefined) {
-    return <CompletedText {...line} known={form.known} onText={set} />;
+    return (
+      <>
+        <CompletedText {...line} known={form.known} onText={set} />
+        {allowed !== undefined && <p className="small dim">{allowed}</p>}
+      </>
+    );
   }
   return <TextArea {...line} onChange={(event) => set(event.target.value)} />;
 }

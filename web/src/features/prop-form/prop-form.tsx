@@ -17,11 +17,15 @@ import { fieldId } from "./field-id";
 import type { PropForm as Form } from "./use-prop-form";
 import {
   bytesOf,
+  type Draft,
+  hasExpression,
   isExpression,
+  isInOtherField,
   isJson,
   isMadeByServer,
   isPlainText,
   read,
+  switchesField,
   takesExpression,
   VALUE_BYTES_MAX,
 } from "./values";
@@ -60,8 +64,8 @@ export function PropForm({
 }: {
   form: Form;
   stored?: JsonObject;
-  /** The value of a text with expressions, where values may be such. */
-  renderValue?: ((text: string) => ReactNode) | undefined;
+  /** What a value with expressions in it gives, where values may be such. */
+  renderValue?: ((value: unknown) => ReactNode) | undefined;
   /** Where values are picked that go into a field as expressions. */
   picker?: Picker | undefined;
 }) {
@@ -131,15 +135,16 @@ function PropRow({
   form: Form;
   prop: PropDef;
   stored: unknown;
-  renderValue: ((text: string) => ReactNode) | undefined;
+  renderValue: ((value: unknown) => ReactNode) | undefined;
   picker: Picker | undefined;
 }) {
   const id = useId();
   const typed = useRef<HTMLElement | null>(null);
   const target = usePickTarget(form, prop, typed);
   const picks = form.expressions && takesExpression(prop) ? picker : undefined;
-  const draft = form.drafts[prop.name];
-  const expression = form.expressions && draft?.kind === "text" && isExpression(draft);
+  const result = read(prop, form.drafts[prop.name], form.expressions);
+  const expression =
+    form.expressions && !prop.secret && "value" in result && hasExpression(result.value);
   const problem = form.problemOf(prop);
   const control = {
     id,
@@ -175,9 +180,7 @@ function PropRow({
           {prop.secret && ", secret"}
         </span>
         <span className="prop-acts">
-          {form.expressions && takesExpression(prop) && !isPlainText(prop) && (
-            <ExpressionSwitch form={form} prop={prop} on={expression} />
-          )}
+          {form.expressions && switchesField(prop) && <ExpressionSwitch form={form} prop={prop} />}
           {picks !== undefined && (
             <button
               type="button"
@@ -192,7 +195,7 @@ function PropRow({
       </div>
       <div className="prop-body" id={fieldId(prop.name)}>
         <Control form={form} prop={prop} control={control} stored={stored} />
-        {expression && draft?.kind === "text" && renderValue?.(draft.text)}
+        {expression && renderValue?.(result.value)}
         <div id={`${id}-m`}>
           {problem !== undefined && <Message error={problem} />}
           {prop.description !== undefined && (
@@ -222,10 +225,12 @@ function usePickTarget(
     const draft = form.drafts[prop.name];
     const field = typed.current?.isConnected
       ? typed.current
-      : document.querySelector<HTMLElement>(`#${CSS.escape(fieldId(prop.name))} textarea`);
+      : document
+          .getElementById(fieldId(prop.name))
+          ?.querySelector<HTMLElement>("textarea, [contenteditable=true]");
     const written = isJson(prop) && draft?.kind === "text" && draft.text.trim() !== "";
     const goesOn = isPlainText(prop) || isExpression(draft) || draft?.kind === "items" || written;
-    if (field === null || !goesOn) {
+    if (field == null || !goesOn) {
       form.choose(prop.name, { kind: "text", text });
       focusWithin(fieldId(prop.name));
       return;
@@ -233,22 +238,26 @@ function usePickTarget(
     field.focus();
     // As it is typed: the browser can undo it.
     document.execCommand("insertText", false, text);
-    // An editor of JSON becomes a line of text as soon as there is an expression in it.
-    if (!field.isConnected || isJson(prop)) focusWithin(fieldId(prop.name));
   };
   return { label: prop.label, put };
 }
 
-/** From a field that chooses to a text that is evaluated, and back. */
-function ExpressionSwitch({ form, prop, on }: { form: Form; prop: PropDef; on: boolean }) {
+/** From a field that chooses to a text that is evaluated, and back to what each held. */
+function ExpressionSwitch({ form, prop }: { form: Form; prop: PropDef }) {
+  const draft = form.drafts[prop.name];
+  const on = isInOtherField(prop, draft);
+  const other = useRef<Draft | undefined>(undefined);
+  const change = () => {
+    const first: Draft | undefined = on
+      ? undefined
+      : { kind: "text", text: "{{steps.trigger.event}}" };
+    const next = other.current ?? first;
+    other.current = draft;
+    form.choose(prop.name, next);
+    focusWithin(fieldId(prop.name));
+  };
   return (
-    <button
-      type="button"
-      className="link small"
-      onClick={() =>
-        form.choose(prop.name, on ? undefined : { kind: "text", text: "{{steps.trigger.event}}" })
-      }
-    >
+    <button type="button" className="link small" onClick={change}>
       {on ? "Use a value" : "Use an expression"}
     </button>
   );

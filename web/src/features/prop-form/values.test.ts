@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { propsOf } from "~/api/props";
-import { draftOf, read, readAll } from "./values";
+import { draftOf, isInOtherField, read, readAll } from "./values";
 
 const prop = (more: Record<string, unknown>) => {
   const [only] = propsOf([{ name: "p", ...more }]);
@@ -88,4 +88,66 @@ it("takes expressions in the place of values of any type, where a step evaluates
     problems: {},
     missing: [],
   });
+});
+
+describe("expressions within JSON", () => {
+  const value = { user: "{{steps.a.user}}", n: 1, deep: ["{{steps.b}}"] };
+  it.each(["object", "any", "http_request"])("stay where they are in %s", (type) => {
+    const of = prop({ type });
+    const shown = draftOf(of, value, true);
+    expect(read(of, shown, true)).toEqual({ value });
+    expect(read(of, text(JSON.stringify(value)), true)).toEqual({ value });
+    expect(read(of, text("{{steps.a}}"), true)).toEqual({ value: "{{steps.a}}" });
+    expect(read(of, text('{"id": "{{steps.trigger'), true)).toHaveProperty("problem");
+    expect(read(of, text('{"id": {{steps.a}}}'), true)).toEqual({
+      problem: expect.stringContaining("stands in quotes"),
+    });
+  });
+  it("tells text from JSON where any value is allowed", () => {
+    const any = prop({ type: "any" });
+    expect(read(any, text("Hello {{steps.a}}"), true)).toEqual({ value: "Hello {{steps.a}}" });
+    expect(read(any, text('"{{steps.a}}"'), true)).toEqual({ value: "{{steps.a}}" });
+    const looksLikeJson = '{"a": "{{steps.a}}"}';
+    const shown = draftOf(any, looksLikeJson, true);
+    expect(shown).toEqual(text(JSON.stringify(looksLikeJson)));
+    expect(read(any, text(JSON.stringify(looksLikeJson)), true)).toEqual({ value: looksLikeJson });
+  });
+});
+
+it("leaves values alone that nobody edits", () => {
+  for (const [type, value] of [
+    ["string", ""],
+    ["string", 5],
+    ["integer", "5"],
+    ["object", "of {{steps.a}}"],
+    ["integer[]", ["{{steps.a}}", "7", 7]],
+    ["string[]", ["a", { b: 1 }]],
+  ] as const) {
+    const of = prop({ type });
+    expect(read(of, draftOf(of, value, true), true)).toEqual({ value });
+  }
+  const whole = prop({ type: "integer" });
+  expect(read(whole, draftOf(whole, "x", true), true)).toHaveProperty("problem");
+});
+
+it("takes expressions as items of any list", () => {
+  const list = prop({ type: "integer[]" });
+  expect(read(list, { kind: "items", items: ["1", "{{steps.a}}"] }, true)).toEqual({
+    value: [1, "{{steps.a}}"],
+  });
+  expect(read(list, { kind: "items", items: ["1", "{{steps.a}}"] })).toHaveProperty("problem");
+  expect(read(list, text("steps.a"), true)).toHaveProperty("problem");
+});
+
+it("shows the same field whatever is typed, so that the focus stays in it", () => {
+  for (const type of ["string", "integer", "object", "any", "http_request", "sql"]) {
+    for (const typed of ["", "{", "{{steps"])
+      expect(isInOtherField(prop({ type }), text(typed))).toBe(false);
+  }
+  for (const type of ["boolean", "integer[]", "$.interface.timer"]) {
+    for (const typed of ["", "{", "{{steps"])
+      expect(isInOtherField(prop({ type }), text(typed))).toBe(true);
+    expect(isInOtherField(prop({ type }), undefined)).toBe(false);
+  }
+  expect(isInOtherField(prop({ type: "string", secret: true }), text("{{steps"))).toBe(false);
 });

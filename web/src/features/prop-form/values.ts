@@ -20,6 +20,12 @@ export function isExpression(draft: Draft | undefined): boolean {
   return draft?.kind === "text" && draft.text.includes("{{");
 }
 
+/** Whether a value has text, at any depth, that a step evaluates when it runs. */
+export function hasExpression(value: unknown): boolean {
+  if (typeof value === "string") return value.includes("{{");
+  return typeof value === "object" && value !== null && Object.values(value).some(hasExpression);
+}
+
 export type Drafts = Readonly<Record<string, Draft | undefined>>;
 
 export type Read = { value: unknown } | { problem: string };
@@ -44,16 +50,58 @@ export function isPlainText(prop: PropDef): boolean {
   return ["string", "sql"].includes(prop.type) && !hasOptions(prop);
 }
 
+/** Whether a value of the prop is chosen or has fields of its own: an expression needs another. */
+function isChosen(prop: PropDef): boolean {
+  const { type } = prop;
+  return (
+    hasOptions(prop) || type === "boolean" || type === "$.interface.timer" || type.endsWith("[]")
+  );
+}
+
+/** Whether the prop has one field for values and another for expressions. */
+export function switchesField(prop: PropDef): boolean {
+  return takesExpression(prop) && isChosen(prop);
+}
+
+/**
+ * Whether an expression is shown in the place of the control of the prop's type. It does not
+ * depend on what is being typed: another control would take the focus from the person.
+ */
+export function isInOtherField(prop: PropDef, draft: Draft | undefined): boolean {
+  if (switchesField(prop)) return draft?.kind === "text";
+  return !takesExpression(prop) && !prop.secret && isExpression(draft);
+}
+
 /** How text of the prop is typed. */
 export function isJson(prop: PropDef): boolean {
   return prop.type === "object" || prop.type === "any" || prop.type === "http_request";
 }
 
+/**
+ * Whether text in a field of JSON is an expression as a whole: `{{steps.a}}`, or `Hello {{name}}`
+ * where any value is allowed. JSON begins with none of these.
+ */
+function isBareExpression(prop: PropDef, text: string): boolean {
+  if (!text.includes("{{")) return false;
+  return text.trimStart().startsWith("{{") || (prop.type === "any" && !/^\s*[[{"]/.test(text));
+}
+
+/** Stored values of the drafts that show them: a field that nobody edits keeps its value exactly. */
+const shownBy = new WeakMap<Draft, unknown>();
+
 /** The draft that shows a stored value. */
 export function draftOf(prop: PropDef, value: unknown, expressions = false): Draft | undefined {
   if (value === undefined || value === null) return undefined;
+  const draft = shownAs(prop, value, expressions);
+  shownBy.set(draft, value);
+  return draft;
+}
+
+function shownAs(prop: PropDef, value: unknown, expressions: boolean): Draft {
   if (expressions && typeof value === "string" && value.includes("{{")) {
-    return { kind: "text", text: value };
+    // A text that looks like JSON is quoted where it may be both.
+    const raw = prop.type !== "any" || isBareExpression(prop, value);
+    return { kind: "text", text: raw ? value : JSON.stringify(value) };
   }
   if (isJson(prop)) return { kind: "text", text: JSON.stringify(value, null, 2) ?? "" };
   if (prop.type.endsWith("[]") && prop.type !== "app[]" && !hasOptions(prop)) {
@@ -78,26 +126,50 @@ export function hasOptions(prop: PropDef): boolean {
 /** The value of a draft, `{ value: undefined }` where there is none. */
 export function read(prop: PropDef, draft: Draft | undefined, expressions = false): Read {
   if (draft === undefined) return { value: undefined };
-  if (expressions && draft.kind === "text" && isExpression(draft)) return sized(draft.text);
+  const result = readDraft(prop, draft, expressions);
+  if (!shownBy.has(draft)) return result;
+  const value = shownBy.get(draft);
+  // The server took what the form cannot read: a template that gives an object, for one.
+  return "value" in result || (expressions && hasExpression(value)) ? { value } : result;
+}
+
+function readDraft(prop: PropDef, draft: Draft, expressions: boolean): Read {
   switch (draft.kind) {
     case "value":
       return sized(draft.value);
     case "text":
-      return draft.text.trim() === "" && prop.type !== "string"
-        ? { value: undefined }
-        : readText(prop, prop.type, draft.text);
+      if (expressions && isText(prop, draft.text)) return sized(draft.text);
+      if (draft.text.trim() === "" && prop.type !== "string") return { value: undefined };
+      return expressions ? readTyped(prop, draft.text) : readText(prop, prop.type, draft.text);
     case "items": {
       const type = prop.type.slice(0, -2);
       const values: unknown[] = [];
       for (const [index, item] of draft.items.entries()) {
         if (item === "" && type !== "string") continue;
-        const result = readText(prop, type, item);
+        const result =
+          expressions && item.includes("{{") ? sized(item) : readText(prop, type, item);
         if ("problem" in result) return { problem: `Item ${index + 1}: ${result.problem}` };
         values.push(result.value);
       }
       return values.length === 0 ? { value: undefined } : sized(values);
     }
   }
+}
+
+/** Whether text of a field goes to the step as it is, to be evaluated there. */
+function isText(prop: PropDef, text: string): boolean {
+  return isJson(prop) ? isBareExpression(prop, text) : text.includes("{{");
+}
+
+/** Reads text that is no expression as a whole, where it might be one. */
+function readTyped(prop: PropDef, text: string): Read {
+  if (isInOtherField(prop, { kind: "text", text }) && prop.type.endsWith("[]")) {
+    return { problem: "This is no expression. Allowed: JavaScript within {{ }}." };
+  }
+  const result = readText(prop, prop.type, text);
+  return "problem" in result && isJson(prop) && /[:,[]\s*\{\{/.test(text)
+    ? { problem: `${result.problem} Within JSON an expression stands in quotes: "{{…}}".` }
+    : result;
 }
 
 function readText(prop: PropDef, type: string, text: string): Read {

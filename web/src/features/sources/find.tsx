@@ -17,6 +17,7 @@ import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { TextArea } from "~/ui/field";
 import { plural } from "~/ui/format";
+import { plainText } from "~/ui/plain-markdown";
 import { Tile } from "~/ui/tag";
 import { pastedOf } from "./code";
 import { type Example, examples } from "./examples";
@@ -230,7 +231,7 @@ function FoundByWords({
             key={key}
             of={{ key }}
             name={name === "" ? key : name}
-            says={description === "" ? key : description.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")}
+            says={description === "" ? key : plainText(description)}
             note={version}
             onChoose={onChoose}
           />

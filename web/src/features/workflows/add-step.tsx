@@ -10,9 +10,10 @@ import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Search } from "~/ui/field";
+import { plainText } from "~/ui/plain-markdown";
 import { Tile } from "~/ui/tag";
 import { FIRST_CODE, type StepDraft } from "./model";
-import { actionsQuery } from "./queries";
+import { actionsQuery, ownActionsQuery } from "./queries";
 
 export function AddStep({
   first = "",
@@ -33,9 +34,27 @@ export function AddStep({
     enabled: query !== "",
     placeholderData: keepPreviousData,
   });
-  const actions = query === "" ? [] : (found ?? []);
+  const { data: own = [] } = useQuery(ownActionsQuery);
+  const actions = address !== undefined ? [] : query === "" ? own : (found ?? []);
   const addAction = (key: string) =>
     onAdd({ runs: { kind: "action", component: key }, props: {} }, key.replaceAll("-", "_"));
+  // Enter takes the first hit, which stands on top.
+  const ownCode = (
+    <li>
+      <button
+        type="button"
+        onClick={() => onAdd({ runs: { kind: "code", code: FIRST_CODE }, props: {} }, "code")}
+      >
+        <Code2 className="icon" aria-hidden="true" />
+        <span className="cut">
+          <span className="name">Code</span>
+          <br />
+          <span className="small mid">JavaScript or TypeScript of your own</span>
+        </span>
+        <ChevronRight className="icon" aria-hidden="true" />
+      </button>
+    </li>
+  );
   return (
     <Dialog open onClose={onClose} title="Add a step" size="middle" initialFocus={field}>
       <div className="dialog-body">
@@ -48,7 +67,7 @@ export function AddStep({
           onChange={(event) => setWords(event.target.value)}
           onKeyDown={(event) => {
             const [first] = actions;
-            if (event.key !== "Enter" || first === undefined) return;
+            if (event.key !== "Enter" || query === "" || first === undefined) return;
             event.preventDefault();
             addAction(first.key);
           }}
@@ -60,20 +79,7 @@ export function AddStep({
         )}
         {address !== undefined && <AtAddress url={address} onAdd={onAdd} />}
         <ul className="add-list">
-          <li>
-            <button
-              type="button"
-              onClick={() => onAdd({ runs: { kind: "code", code: FIRST_CODE }, props: {} }, "code")}
-            >
-              <Code2 className="icon" aria-hidden="true" />
-              <span className="cut">
-                <span className="name">Code</span>
-                <br />
-                <span className="small mid">JavaScript or TypeScript of your own</span>
-              </span>
-              <ChevronRight className="icon" aria-hidden="true" />
-            </button>
-          </li>
+          {query === "" && ownCode}
           {actions.map(({ key, name, description }) => (
             <li key={key}>
               <button type="button" onClick={() => addAction(key)}>
@@ -82,14 +88,13 @@ export function AddStep({
                   <span className="name">{name === "" ? key : name}</span>{" "}
                   <span className="mono dim small">{key}</span>
                   <br />
-                  <span className="small mid">
-                    {description.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")}
-                  </span>
+                  <span className="small mid">{plainText(description)}</span>
                 </span>
                 <ChevronRight className="icon" aria-hidden="true" />
               </button>
             </li>
           ))}
+          {query !== "" && ownCode}
         </ul>
         <p className="small dim" role="status">
           {address !== undefined

@@ -22,9 +22,10 @@ import { DeployThen, type Then } from "./deploy-then";
 import { DeployWarnings } from "./deploy-warnings";
 import { type Difference, differences } from "./differences";
 import { useLiveDeployment } from "./live-version";
-import { type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
+import { type CodeFiles, type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
+import type { Renames } from "./renames";
 import { invalidIn } from "./unfinished";
 import { useBuilder } from "./use-builder";
 import { failingSince } from "./use-failing";
@@ -72,12 +73,15 @@ function typed(base: Workflow, draft: Draft, saved: Draft): Content & Pick<Workf
         sealed_props: [...new Set([...sealed, ...secrets])],
         savedComponent:
           step.runs.kind === "code"
-            ? { ...saved, code: step.runs.code }
+            ? { ...saved, code: step.runs.code, ...filesIn(step.runs) }
             : { ...saved, key: step.runs.component, published: true },
       };
     }),
   };
 }
+
+/** Files that the builder knows; others are as they are saved. */
+const filesIn = ({ files }: { files?: CodeFiles }) => (files === undefined ? {} : { files });
 
 export function DeployDialog({ onClose }: { onClose: () => void }) {
   const builder = useBuilder();
@@ -91,6 +95,11 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   });
   const next = typed(base, builder.draft, saved);
   const found = live === undefined ? [] : differences(next, live);
+  const renames: Renames = new Map(
+    found.flatMap(({ step, was }) =>
+      step === undefined || was === undefined ? [] : [[step, was]],
+    ),
+  );
   const { deploy } = builder;
   const invalid = invalidIn(builder.draft.steps);
   const replay = useReplay();
@@ -106,8 +115,10 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
     live === undefined
       ? undefined
       : failingSince(groups, live).find((group) =>
-          found.some(({ step, kind }) => kind === "changed" && step === group.step),
+          found.some(({ step, was = step, kind }) => kind === "changed" && was === group.step),
         );
+  /** Where replays of what failed begin: the server knows the step by its new name alone. */
+  const newNameOf = (group: ErrorGroup) => found.find(({ was }) => was === group.step)?.step;
   const mendedBy = async () => {
     // Read anew: runs may have failed a moment ago. That none can be finished is no fault of the deploy.
     const groups = await queries
@@ -138,10 +149,12 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       );
     }
     if (then.finishes && mended !== undefined) {
+      const renamed = newNameOf(mended);
+      const from = renamed === undefined ? { from_failed: true } : { from_step: renamed };
       await resolvingError(mended.id, () =>
         data(
           client.POST("/v1/replays", {
-            body: { workflow_id: base.id, group: mended.id, from_failed: true },
+            body: { workflow_id: base.id, group: mended.id, ...from },
           }),
         ),
       ).then(
@@ -178,7 +191,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
             title: `Version ${deployment.version} is live`,
             about: base.name,
             shape: "succeeded",
-            ...(mended === undefined || then.finishes
+            ...(mended === undefined || then.finishes || newNameOf(mended) !== undefined
               ? {}
               : {
                   act: {
@@ -238,14 +251,6 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
         {first && (
           <p>From then on its triggers start runs. Until now nothing of it has run but tests.</p>
         )}
-        {!first && found.length > 0 && <Rehearsal />}
-        {live !== undefined && (
-          <VersionChanges
-            before={live}
-            after={next}
-            none="Nothing differs from what is live. A deploy makes a new version of it."
-          />
-        )}
         <Field label="Message" hint="Shown in the list of versions.">
           {(props) => (
             <Input
@@ -263,6 +268,14 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
           <Banner kind="failed" role="alert" title="Nothing was deployed">
             {sentence(deploy.error)}
           </Banner>
+        )}
+        {!first && found.length > 0 && <Rehearsal steps={next.steps} renames={renames} />}
+        {live !== undefined && (
+          <VersionChanges
+            before={live}
+            after={next}
+            none="Nothing differs from what is live. A deploy makes a new version of it."
+          />
         )}
       </div>
     </Dialog>

@@ -12,9 +12,18 @@ import {
   type TriggerDraft,
   triggerWords,
 } from "./model";
+import { renamesOf } from "./renames";
 
-/** One thing that differs, in words; `step` is the name of the step that it is about. */
-export type Difference = { step?: string; kind: "added" | "removed" | "changed"; says: string };
+/**
+ * One thing that differs, in words; `step` is the name of the step that it is about, `was` its name
+ * before where it was renamed.
+ */
+export type Difference = {
+  step?: string;
+  was?: string;
+  kind: "added" | "removed" | "changed";
+  says: string;
+};
 
 /** How the draft differs from what is live. */
 export function differences(
@@ -28,34 +37,42 @@ export function differences(
   if (stable(before.triggers) !== stable(after.triggers)) {
     found.push({ kind: "changed", says: triggersSay(before.triggers, after.triggers) });
   }
+  const renames = renamesOf(live.steps, draft.steps);
   for (const step of after.steps) {
     const { namespace } = step;
-    const was = before.steps.find((each) => each.namespace === namespace);
+    const old = renames.get(namespace) ?? namespace;
+    const was = before.steps.find((each) => each.namespace === old);
     if (was === undefined) {
       found.push({ step: namespace, kind: "added", says: "added" });
       continue;
     }
-    const [one, other] = [savedBefore, savedAfter].map((all) =>
-      all.find((each) => each.namespace === namespace),
-    );
-    const isSameCode = one?.code === other?.code && one?.version === other?.version;
+    const one = savedBefore.find((each) => each.namespace === old);
+    const other = savedAfter.find((each) => each.namespace === namespace);
+    const isSameCode =
+      one?.code === other?.code &&
+      one?.version === other?.version &&
+      stable(one?.others) === stable(other?.others);
     const names = changesOf(valuesOf(was, one), valuesOf(step, other)).map(({ name }) => name);
     const parts = [
+      ...(old === namespace ? [] : [`renamed from ${old}`]),
       ...(isSameCode ? [] : [codeSays(one, other)]),
       ...(names.length === 0 ? [] : [valuesSay(names)]),
       ...(was.note === step.note ? [] : [noteSays(was.note, step.note)]),
       ...(was.disabled === step.disabled ? [] : [step.disabled ? "turned off" : "turned on"]),
     ];
     if (parts.length > 0) {
-      found.push({ step: namespace, kind: "changed", says: parts.join(", ") });
+      const renamed = old === namespace ? {} : { was: old };
+      found.push({ step: namespace, ...renamed, kind: "changed", says: parts.join(", ") });
     }
   }
-  for (const { namespace } of before.steps) {
-    if (!after.steps.some((step) => step.namespace === namespace)) {
-      found.push({ step: namespace, kind: "removed", says: "removed" });
-    }
+  const [hadNames, names] = [before.steps, after.steps].map((steps) =>
+    steps.map(({ namespace }) => namespace),
+  ) as [string[], string[]];
+  const oldNames = names.map((name) => renames.get(name) ?? name);
+  for (const name of hadNames) {
+    if (!oldNames.includes(name)) found.push({ step: name, kind: "removed", says: "removed" });
   }
-  if (orderOf(before.steps, after.steps) !== orderOf(after.steps, before.steps)) {
+  if (sharedOf(hadNames, oldNames) !== sharedOf(oldNames, hadNames)) {
     found.push({ kind: "changed", says: "Steps in another order" });
   }
   if (live.settings !== undefined && stable(live.settings) !== stable(draft.settings)) {
@@ -67,10 +84,9 @@ export function differences(
   return found;
 }
 
-/** Names of those among the steps that the other version has too, in their order. */
-function orderOf(steps: readonly StepDraft[], others: readonly StepDraft[]): string {
-  const names = steps.map(({ namespace }) => namespace);
-  return names.filter((name) => others.some(({ namespace }) => namespace === name)).join();
+/** Those of the names that the other version has too, in their order. */
+function sharedOf(names: readonly string[], others: readonly string[]): string {
+  return names.filter((name) => others.includes(name)).join();
 }
 
 /** More names than these are counted. */
@@ -126,15 +142,16 @@ export function valuesThatDiffer(
 ): { title: string; changes: Change[] }[] {
   const [one, other] = [draftOf(before), draftOf(after)];
   const [savedBefore, savedAfter] = [savedStepsOf(before.steps), savedStepsOf(after.steps)];
+  const renames = renamesOf(before.steps, after.steps);
   const triggers = ({ triggers }: Draft) =>
     Object.fromEntries(triggers.map((trigger, at) => [`trigger ${at + 1}`, triggerText(trigger)]));
   return [
     { title: "Triggers", changes: changesOf(triggers(one), triggers(other)) },
     ...other.steps.map((step) => {
-      const was = one.steps.find(({ namespace }) => namespace === step.namespace);
-      const [old, now] = [savedBefore, savedAfter].map((all) =>
-        all.find(({ namespace }) => namespace === step.namespace),
-      );
+      const name = renames.get(step.namespace) ?? step.namespace;
+      const was = one.steps.find(({ namespace }) => namespace === name);
+      const old = savedBefore.find(({ namespace }) => namespace === name);
+      const now = savedAfter.find(({ namespace }) => namespace === step.namespace);
       return { title: step.namespace, changes: changesOf(valuesOf(was, old), valuesOf(step, now)) };
     }),
     {
@@ -142,6 +159,30 @@ export function valuesThatDiffer(
       changes: changesOf(objectOf(before.settings), objectOf(after.settings)),
     },
   ].filter(({ changes }) => changes.length > 0);
+}
+
+/** Files of steps whose code differs or is new; the code that a step begins in has its name alone. */
+export function codeThatDiffers(
+  before: readonly unknown[],
+  after: readonly unknown[],
+): { title: string; before: string; after: string }[] {
+  const renames = renamesOf(before, after);
+  const had = savedStepsOf(before);
+  return savedStepsOf(after).flatMap((step) => {
+    const name = renames.get(step.namespace) ?? step.namespace;
+    const was = had.find(({ namespace }) => namespace === name);
+    // The code of a published action is not the workflow's, and is known by its version.
+    if (was === undefined && step.isAction) return [];
+    const paths = [...new Set([...Object.keys(was?.others ?? {}), ...Object.keys(step.others)])];
+    return [
+      { title: step.namespace, before: was?.code ?? "", after: step.code },
+      ...paths.sort().map((path) => ({
+        title: `${step.namespace}/${path}`,
+        before: was?.others[path] ?? "",
+        after: step.others[path] ?? "",
+      })),
+    ].filter((each) => each.before !== each.after);
+  });
 }
 
 function triggerText(trigger: TriggerDraft): string {

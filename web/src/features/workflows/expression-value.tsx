@@ -11,25 +11,26 @@ const WAIT_MS = 500;
 /** The value of a field that holds expressions, with the chosen event and the results at hand. */
 export function ValueOfExpression({
   project,
-  text,
+  value: typed,
   data,
 }: {
   project: string;
-  text: string;
+  /** As JSON text, with expressions in it at any depth. */
+  value: string;
   /** `steps` as JSON text. */
   data: string;
 }) {
-  const [asked, setAsked] = useState(text);
+  const [asked, setAsked] = useState(typed);
   useEffect(() => {
-    const timer = setTimeout(() => setAsked(text), WAIT_MS);
+    const timer = setTimeout(() => setAsked(typed), WAIT_MS);
     return () => clearTimeout(timer);
-  }, [text]);
+  }, [typed]);
   const large = !fits(data);
   const { data: value, error } = useQuery({
     ...expressionQuery(project, asked, data),
     enabled: !large,
   });
-  const current = asked === text ? value : undefined;
+  const current = asked === typed ? value : undefined;
   return (
     <output className="expr-value small" aria-label="Value">
       {large ? (

@@ -43,16 +43,25 @@ export default {
   version: "0.0.1",
   type: "action",
   props: {
-    text: { type: "string" },
+    value: { type: "string" },
     ${pieceNames.map((name) => `${name}: { type: "string", optional: true }`).join(",\n    ")},
   },
   run() {
     let all = "";
     for (let n = 0; n < ${PIECES_MAX}; n += 1) all += this["d" + n] ?? "";
     const steps = JSON.parse(all);
+    const ofText = (text) => {
+      const values = parts(text).map((part) => part.run ? part.run(steps, { env: {} }, steps.trigger?.event) : part.text);
+      return values.length === 1 ? values[0] : values.map(shown).join("");
+    };
+    const given = (value) => {
+      if (typeof value === "string") return value.includes("{{") ? ofText(value) : value;
+      if (Array.isArray(value)) return value.map(given);
+      if (value === null || typeof value !== "object") return value;
+      return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, given(of)]));
+    };
     try {
-      const values = parts(this.text).map((part) => part.run ? part.run(steps, { env: {} }, steps.trigger?.event) : part.text);
-      const value = values.length === 1 ? values[0] : values.map(shown).join("");
+      const value = given(JSON.parse(this.value));
       if (value === undefined) return { nothing: true };
       const text = JSON.stringify(value) ?? String(value);
       return { text: text.slice(0, 400).replace(/[\\ud800-\\udbff]$/, ""), cut: text.length > 400 };
@@ -68,14 +77,10 @@ export type ExpressionValue =
   | { nothing: true }
   | { problem: string };
 
-export function isExpression(text: string): boolean {
-  return text.includes("{{");
-}
-
-/** `data`: `steps` as JSON text. */
-export const expressionQuery = (project: string, text: string, data: string) =>
+/** `value`: as JSON text, with expressions in it; `data`: `steps` as JSON text. */
+export const expressionQuery = (project: string, value: string, data: string) =>
   queryOptions({
-    queryKey: ["expression", project, text, data],
+    queryKey: ["expression", project, value, data],
     queryFn: async ({ signal }): Promise<ExpressionValue> => {
       const pieces: JsonObject = Object.fromEntries(
         piecesOf(data).map((piece, at) => [`d${at}`, piece]),
@@ -83,7 +88,7 @@ export const expressionQuery = (project: string, text: string, data: string) =>
       const answer = await body(
         client.POST("/v1/connect/{project}/actions/run", {
           params: { path: { project } },
-          body: { component_code: EVALUATOR, configured_props: { text, ...pieces } },
+          body: { component_code: EVALUATOR, configured_props: { value, ...pieces } },
           signal,
         }),
       );

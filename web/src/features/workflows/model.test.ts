@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { SECRET } from "~/ui/changes";
-import { differences, valuesThatDiffer } from "./differences";
+import { codeThatDiffers, differences, valuesThatDiffer } from "./differences";
 import { contentOf, draftOf, moved, refusedPlace, startsOf } from "./model";
+import { renamesOf } from "./renames";
 import { isBroughtBack, lostOf, requestOf } from "./request";
 import { freeName, nameProblem } from "./step-names";
 
@@ -62,6 +63,15 @@ describe("a draft", () => {
     draft.steps = [{ ...first, namespace: "b", runs: { kind: "code", code: "2" } }];
     expect(requestOf(draft, record).steps).toEqual([
       { namespace: "b", code: "2", props: { n: 1 }, keep_secrets_of: "a" },
+    ]);
+  });
+
+  test("sends code anew under a new name, which its file has too", () => {
+    const record = { triggers, steps: [step("a", "1")] };
+    const draft = draftOf(record);
+    draft.steps = draft.steps.map((each) => ({ ...each, namespace: "b" }));
+    expect(requestOf(draft, record).steps).toEqual([
+      { namespace: "b", code: "1", props: { n: 1 }, keep_secrets_of: "a" },
     ]);
   });
 
@@ -135,7 +145,7 @@ describe("a draft", () => {
       steps: [
         step("a", "2", { configured_props_json: "{}" }),
         { ...action, disabled: true },
-        step("c", "1"),
+        step("c", "3"),
       ],
     };
     expect(differences(draft, live)).toEqual([
@@ -151,6 +161,37 @@ describe("a draft", () => {
       { kind: "changed", says: "Steps in another order" },
     ]);
   });
+});
+
+test("a renamed step is told by what it runs, or by similar code at its place", () => {
+  const code = (last: string) =>
+    `export default {\n  run() {\n    load();\n    ${last}\n  },\n};\n`;
+  const made = (name: string, text: string, id: string) => {
+    const saved = { id, code: text, key: null, published: false, files: null };
+    return step(name, "", { savedComponent: saved });
+  };
+  const live = [made("a", code("a();"), "sc_1"), made("b", code("b();"), "sc_2"), action];
+  const draft = [made("check", code("a(1);"), "sc_3"), action, made("b_2", code("b();"), "sc_2")];
+  expect([...renamesOf(live, draft)]).toEqual([
+    ["b_2", "b"],
+    ["check", "a"],
+  ]);
+  expect(
+    differences({ triggers, settings, steps: draft }, { triggers, settings, steps: live }),
+  ).toEqual([
+    { step: "check", was: "a", kind: "changed", says: "renamed from a, code changed" },
+    { step: "b_2", was: "b", kind: "changed", says: "renamed from b" },
+    { kind: "changed", says: "Steps in another order" },
+  ]);
+  expect(codeThatDiffers(live, draft)).toEqual([
+    { title: "check", before: code("a();"), after: code("a(1);") },
+  ]);
+  // Other code at the same place is another step, and shown as a whole.
+  const other = [made("mails", "send(steps.a);\nsend(steps.b);\n", "sc_4"), action];
+  expect([...renamesOf(live, other)]).toEqual([]);
+  expect(codeThatDiffers(live, other)).toEqual([
+    { title: "mails", before: "", after: "send(steps.a);\nsend(steps.b);\n" },
+  ]);
 });
 
 test("values that differ are named for triggers, each step and the settings; a secret by whether there is one", () => {

@@ -40,6 +40,7 @@ import {
   useBuilderState,
 } from "./use-builder";
 import { useFailing } from "./use-failing";
+import { WorkflowCommands } from "./workflow-commands";
 
 /** As many tags as the head has room for. */
 const TAGS_SHOWN = 3;
@@ -83,6 +84,9 @@ function Head() {
     <PageHead
       acts={
         <>
+          <span className="only-wide">
+            <WorkflowCommands />
+          </span>
           {isEdit && <History />}
           <Saved />
           <Versions />
@@ -231,7 +235,8 @@ function History() {
 
 /** One of: saved, saving, not saved and why. */
 function Saved() {
-  const { dirty, save, savedAt, keptAt, stuck } = useBuilder();
+  const { draft, dirty, save, savedAt, keptAt, stuck } = useBuilder();
+  const hasSecrets = draft.steps.some(({ secrets = [] }) => secrets.length > 0);
   const location = useLocation();
   const kept = stuck !== undefined && keptAt !== undefined;
   return (
@@ -241,7 +246,11 @@ function Saved() {
         : dirty
           ? `Not saved${stuck === undefined ? " yet" : `: ${stuck}`}`
           : savedAt !== undefined && `Saved ${minute(savedAt)}`}
-      {kept && <span className="bld-kept">, kept in this browser {minute(keptAt)}</span>}
+      {kept && (
+        <span className="bld-kept">
+          , kept in this browser{hasSecrets && " without secrets"} {minute(keptAt)}
+        </span>
+      )}
       {stuck === SIGNED_OUT && (
         <>
           {" "}

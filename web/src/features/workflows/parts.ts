@@ -20,7 +20,7 @@ export type FormGiven = {
   refused: Readonly<Record<string, string>>;
   readOnly: boolean;
   /** Values may be expressions; what one gives with the data at hand. */
-  renderValue?: (text: string) => ReactNode;
+  renderValue?: (value: unknown) => ReactNode;
   /** What expressions may name, and what it holds now. */
   known?: () => Known;
   /** Where values of the data at hand are picked for a field. */

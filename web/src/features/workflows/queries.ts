@@ -223,6 +223,21 @@ export const actionsQuery = (query: string) =>
     staleTime: 30_000,
   });
 
+/** Published actions of the organization, offered before anything is searched. */
+export const ownActionsQuery = queryOptions({
+  queryKey: ["own-actions"],
+  queryFn: async ({ signal }) => {
+    const query = { limit: 100, include: "id,key,name,description,type,published" };
+    const found = await data(client.GET("/v1/components", { params: { query }, signal }));
+    return found.flatMap(({ key, name, description, type, published }) =>
+      type === "action" && published && key !== null
+        ? [{ key, name: name ?? "", description: description ?? "" }]
+        : [],
+    );
+  },
+  staleTime: 30_000,
+});
+
 export const componentOfKey = (key: string) =>
   queryOptions({
     queryKey: ["action-component", key],

@@ -64,6 +64,42 @@ test("a step that is renamed is read by its new name", () => {
   expect(draft.steps[2]).toBe(steps[2]);
 });
 
+test("a step that is renamed is read by its new name in the other files of a step too", () => {
+  const others = {
+    "lib.mjs": "export const total = (steps) => steps.load.total;",
+    "data.json": '{"steps.load": 1}',
+  };
+  const runs = { kind: "code", code: "run();", files: { entry: "use.mjs", others } } as const;
+  const steps = [step("load", "return 1;"), step("use", "", { runs })];
+  const draft = renamed(read, { triggers: [], steps }, "key-load", "fetch");
+  expect(draft.steps[1]?.runs).toEqual({
+    ...runs,
+    files: {
+      entry: "use.mjs",
+      others: { ...others, "lib.mjs": "export const total = (steps) => steps.fetch.total;" },
+    },
+  });
+  const [, use] = steps;
+  expect(use === undefined ? [] : danglingOf(read, { steps: [use] })).toEqual([
+    { step: "use", reads: "load", why: "missing" },
+  ]);
+});
+
+test("the file of a step that is renamed follows where it has the step's name", () => {
+  const entryOf = (entry: string, others: Record<string, string> = { "lib.mjs": "" }) => {
+    const runs = { kind: "code", code: "", files: { entry, others } } as const;
+    const steps = [step("load", "", { runs })];
+    const [first] = renamed(read, { triggers: [], steps }, "key-load", "fetch").steps;
+    return first?.runs.kind === "code" ? first.runs.files?.entry : undefined;
+  };
+  expect(entryOf("load.mjs")).toBe("fetch.mjs");
+  expect(entryOf("steps/load.ts", {})).toBe("steps/fetch.ts");
+  expect(entryOf("steps/main.ts")).toBe("steps/main.ts");
+  expect(entryOf("load/index.ts")).toBe("load/index.ts");
+  expect(entryOf("load.mjs", { "fetch.mjs": "" })).toBe("load.mjs");
+  expect(entryOf("load.mjs", { "lib.mjs": 'import "./load.mjs";' })).toBe("load.mjs");
+});
+
 test("a step that is renamed is read by its new name where it is taken apart", () => {
   const follows = (code: string) => {
     const steps = [step("load", ""), step("use", code)];

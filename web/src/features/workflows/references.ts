@@ -110,9 +110,19 @@ function textsOf(value: unknown): string[] {
   return Object.values(value).flatMap(textsOf);
 }
 
+/** Other files of a step that hold code. */
+const CODE = /\.[cm]?[jt]sx?$/;
+
+/** Texts of the code of a step: of the file that it begins in, and of the others. */
+function codeOf(runs: StepDraft["runs"]): string[] {
+  if (runs.kind !== "code") return [];
+  const others = Object.entries(runs.files?.others ?? {}).filter(([path]) => CODE.test(path));
+  return [runs.code, ...others.map(([, text]) => text)];
+}
+
 /** Names that a step reads, each once. */
 export function namesReadBy(read: Reader, { runs, props }: Pick<StepDraft, "runs" | "props">) {
-  const code = runs.kind === "code" ? read(runs.code) : [];
+  const code = codeOf(runs).flatMap(read);
   const values = textsOf(props).flatMap((text) => ofText(read, text));
   return [...new Set([...code, ...values].map(({ name }) => name))];
 }
@@ -160,13 +170,33 @@ export function withNames<T extends Pick<StepDraft, "runs" | "props">>(
   const inObject = (value: JsonObject): JsonObject =>
     Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inValue(each)]));
   if (!namesReadBy(read, step).some((name) => names.has(name))) return step;
-  const { runs } = step;
-  return {
-    ...step,
-    runs:
-      runs.kind === "code" ? { ...runs, code: replaced(runs.code, read(runs.code), names) } : runs,
-    props: inObject(step.props),
-  };
+  const inCode = (code: string) => replaced(code, read(code), names);
+  return { ...step, runs: withCode(step.runs, inCode), props: inObject(step.props) };
+}
+
+function withCode(runs: StepDraft["runs"], inCode: (code: string) => string): StepDraft["runs"] {
+  if (runs.kind !== "code") return runs;
+  const code = inCode(runs.code);
+  if (runs.files === undefined) return { ...runs, code };
+  const others = Object.entries(runs.files.others).map(([path, text]) => [
+    path,
+    CODE.test(path) ? inCode(text) : text,
+  ]);
+  return { ...runs, code, files: { ...runs.files, others: Object.fromEntries(others) } };
+}
+
+/** A step under another name. The file that its code begins in follows where it has the old one. */
+function withName(step: StepDraft, name: string): StepDraft {
+  const { namespace, runs } = step;
+  const renamed = { ...step, namespace: name };
+  if (runs.kind !== "code" || runs.files === undefined) return renamed;
+  const { files } = runs;
+  const [, folder, ending] = /^(.*\/|)[^/]*?(\.[^/]*)$/.exec(files.entry) ?? [];
+  if (files.entry !== `${folder}${namespace}${ending}`) return renamed;
+  const entry = `${folder}${name}${ending}`;
+  const isImported = Object.values(files.others).some((text) => text.includes(namespace + ending));
+  if (isImported || files.others[entry] !== undefined) return renamed;
+  return { ...renamed, runs: { ...runs, files: { ...files, entry } } };
 }
 
 /** The draft with a step under another name, which the steps that read it follow. */
@@ -176,7 +206,7 @@ export function renamed(read: Reader, draft: Draft, key: string, name: string): 
   return {
     ...draft,
     steps: draft.steps.map((step) =>
-      step.key === key ? { ...step, namespace: name } : withNames(read, step, names),
+      step.key === key ? withName(step, name) : withNames(read, step, names),
     ),
   };
 }

@@ -18,6 +18,7 @@ import { Button } from "~/ui/button";
 import { clock, plural, shortId } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 import { type Outcome, outcomeOf, outcomeWords, reachOf, withAccounts } from "./rehearse";
+import type { Renames } from "./renames";
 import { requestOf } from "./request";
 import { toSend } from "./state";
 import { useBuilder } from "./use-builder";
@@ -43,11 +44,12 @@ const shapes = {
   stops: "kept",
 } as const satisfies Record<Row["outcome"], string>;
 
-export function Rehearsal() {
+/** `steps`: those of the draft, as a record has them; `renames`: of steps that are live. */
+export function Rehearsal({ steps, renames }: { steps: readonly unknown[]; renames: Renames }) {
   const { id, state } = useBuilder();
   const refused = useRefusal("deploy");
   const [rows, setRows] = useState<Row[]>([]);
-  const pinned = withAccounts(state.base.steps);
+  const pinned = withAccounts(steps);
   const rehearse = useMutation({
     mutationFn: async () => {
       setRows([]);
@@ -76,8 +78,9 @@ export function Rehearsal() {
     const { triggers, steps } = requestOf(toSend(state), state.base);
     const recorded = new Map(before.steps.flatMap(stepOf).map((step) => [step.name, step]));
     const pins: Record<string, JsonObject> = {};
-    for (const [name, was] of recorded) {
-      if (pinned.has(name) && was.status !== "failed") pins[name] = was.exports;
+    for (const name of pinned) {
+      const was = recorded.get(name) ?? recorded.get(renames.get(name) ?? name);
+      if (was !== undefined && was.status !== "failed") pins[name] = was.exports;
     }
     const names = steps.filter(({ disabled }) => disabled !== true);
     const { stop, upTo } = reachOf(
@@ -97,16 +100,13 @@ export function Rehearsal() {
         const name = String(step.namespace);
         return pins[name] === undefined ? step : atRest(name);
       }),
-      // A step that the draft has no more gives nothing.
       pins: Object.fromEntries(
-        Object.entries(pins)
-          .filter(([name]) => steps.some(({ namespace }) => namespace === name))
-          .map(([name, exports]) => [name, asJsonObject(exports)]),
+        Object.entries(pins).map(([name, exports]) => [name, asJsonObject(exports)]),
       ),
     };
     try {
       const now = await data(client.POST("/v1/workflows/test", { body }));
-      return { before, now: now.id, ...outcomeOf(before, now, stop) };
+      return { before, now: now.id, ...outcomeOf(before, now, stop, renames) };
     } catch (error) {
       const problem = error instanceof Error ? sentence(error) : String(error);
       return { before, outcome: "refused", step: undefined, now: undefined, problem };

@@ -89,3 +89,14 @@ test("a rehearsal that stopped says before which step, unless it differs already
   expect(stopped(2)).toEqual({ outcome: "differs", step: "a" });
   expect(outcomeOf(was, run([], "a"), "pay")).toEqual({ outcome: "throws-too", step: "a" });
 });
+
+test("a step that has another name since gives what it gave", () => {
+  const [was, now] = [run([["a", 1]]), run([["b", 1]])];
+  expect(outcomeOf(was, now).outcome).toBe("differs");
+  const renames = new Map([["b", "a"]]);
+  expect(outcomeOf(was, now, undefined, renames).outcome).toBe("same");
+  expect(outcomeOf(was, run([["b", 2]]), undefined, renames)).toEqual({
+    outcome: "differs",
+    step: "b",
+  });
+});

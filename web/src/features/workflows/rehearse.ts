@@ -3,6 +3,7 @@
 import { isObject, listOf, objectOf, textOf } from "~/api/json";
 import { errorOf, type StepRecord, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
+import type { Renames } from "./renames";
 
 export type Outcome = "same" | "differs" | "throws" | "throws-too" | "passes" | "stops";
 
@@ -44,11 +45,15 @@ export function reachOf(
   return at < 0 ? { stop: undefined, upTo: undefined } : { stop: names[at], upTo: names[at - 1] };
 }
 
-/** The outcome, and the first step that is not as it was. `stop`: the step that was not run. */
+/**
+ * The outcome, and the first step that is not as it was. `stop`: the step that was not run;
+ * `renames`: of the steps that had other names before.
+ */
 export function outcomeOf(
   before: Run,
   now: Run,
   stop?: string,
+  renames: Renames = new Map(),
 ): { outcome: Outcome; step: string | undefined } {
   const [had, has] = [before, now].map(({ steps }) => steps.flatMap(stepOf)) as [
     StepRecord[],
@@ -60,13 +65,14 @@ export function outcomeOf(
   }
   if (threw !== undefined && stop === undefined) return { outcome: "passes", step: threw.step };
   const given = new Map(had.map((step) => [step.name, JSON.stringify(step.exports)]));
+  const oldName = (name: string) => (given.has(name) ? name : (renames.get(name) ?? name));
   const changed = has.find((step) => {
-    const was = given.get(step.name);
+    const was = given.get(oldName(step.name));
     return was !== undefined && was !== JSON.stringify(step.exports);
   });
   if (stop !== undefined && changed === undefined) return { outcome: "stops", step: stop };
-  const news = has.find(({ name }) => !given.has(name));
-  const gone = had.find(({ name }) => !has.some((step) => step.name === name));
+  const news = has.find(({ name }) => !given.has(oldName(name)));
+  const gone = had.find(({ name }) => !has.some((step) => oldName(step.name) === name));
   const step = changed?.name ?? news?.name ?? gone?.name;
   return { outcome: step === undefined ? "same" : "differs", step };
 }

@@ -107,14 +107,19 @@ function triggerRequest(
   }
 }
 
-function runsOf({ runs }: StepDraft, known: SavedStep | undefined): StepRequest {
+function runsOf({ namespace, runs }: StepDraft, known: SavedStep | undefined): StepRequest {
   const componentId = known?.componentId;
   const of = known === undefined ? undefined : filesOf(known).files;
   // A draft that an earlier version of the page kept has the code of its entry alone.
   const files = runs.kind === "code" ? (runs.files ?? of) : undefined;
+  // What was built has the name of its file, which is the step's where no other is given.
+  const isNamed = files !== undefined || known?.namespace === namespace;
   const unchanged =
     runs.kind === "code"
-      ? known?.isAction === false && runs.code === known.code && stable(files) === stable(of)
+      ? known?.isAction === false &&
+        isNamed &&
+        runs.code === known.code &&
+        stable(files) === stable(of)
       : known?.isAction === true;
   if (unchanged && componentId !== undefined) return { component_id: componentId };
   if (runs.kind === "action") {

@@ -17,7 +17,7 @@ export const LIMITS: readonly Limit[] = [
   {
     name: "queue_max",
     label: "Queued runs",
-    hint: "Further requests are rejected with 429. Default: no limit.",
+    hint: "Runs that wait behind concurrency or a throttle; further requests are rejected with 429. Default: 100,000, or --waiting-runs-max of the server.",
     scale: 1,
   },
   {

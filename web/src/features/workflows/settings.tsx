@@ -6,8 +6,6 @@ import { Files, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
-import { AsCommand } from "~/shell/as-command";
-import { curlOf, line } from "~/shell/command-line";
 import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
@@ -160,20 +158,6 @@ export function WorkflowSettings() {
           As files…
         </Button>
         {showsFiles && <ChangeFiles whole onClose={() => setShowsFiles(false)} />}
-        <AsCommand
-          about={base.name}
-          commands={() => [
-            {
-              name: "Command line",
-              text: line`millrace workflows pull ${base.name_slug}\nmillrace workflows run ${base.name_slug}\nmillrace workflows deployments ${base.name_slug}`,
-            },
-            { name: "curl", text: curlOf("GET", ["workflows", base.id]) },
-            {
-              name: "curl, deploy",
-              text: curlOf("POST", ["workflows", base.id, "deploy"], { body: {} }),
-            },
-          ]}
-        />
       </div>
       <RetentionFields owner={base.id} isWorkflow />
       <Delete />

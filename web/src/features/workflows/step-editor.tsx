@@ -222,9 +222,13 @@ function Props({
         refused: refusal,
         readOnly: refused !== undefined,
         // Who may not deploy may not have code run.
-        renderValue: (text) =>
+        renderValue: (value) =>
           refused === undefined && (
-            <ValueOfExpression project={state.base.project_id} text={text} data={data} />
+            <ValueOfExpression
+              project={state.base.project_id}
+              value={JSON.stringify(value)}
+              data={data}
+            />
           ),
         known: () => ({ steps: test.dataFor(step.key), event: test.event.value }),
         picker,

@@ -6,8 +6,14 @@
 import type { Draft, StepDraft, TriggerDraft } from "./model";
 import { nameProblem } from "./step-names";
 
+/** Line of the first thing in code that cannot be read. */
+type Judge = (code: string) => Promise<number | undefined>;
+
 /** A reason as a part of a sentence, or `undefined` where nothing is missing. */
-export async function unfinished(draft: Draft): Promise<string | undefined> {
+export async function unfinished(
+  draft: Draft,
+  judge: Judge = byTypeScript,
+): Promise<string | undefined> {
   if (draft.triggers.some((each) => each.kind === "source" && each.id === "")) {
     return "a trigger needs its source";
   }
@@ -24,7 +30,8 @@ export async function unfinished(draft: Draft): Promise<string | undefined> {
     }
     if (step.runs.kind !== "code") continue;
     if (step.runs.code.trim() === "") return `${step.namespace} has no code yet`;
-    const line = await brokenLine(step.runs.code);
+    const { code } = step.runs;
+    const line = (await isReadByGrammar(code)) ? undefined : await judge(code);
     if (line !== undefined) return `line ${line} of ${step.namespace} seems unfinished`;
   }
   return undefined;
@@ -47,14 +54,27 @@ function isTimerWithoutTimes(trigger: TriggerDraft): boolean {
   );
 }
 
-/** The first line that cannot be read as JavaScript or TypeScript. */
-async function brokenLine(code: string): Promise<number | undefined> {
+/**
+ * Whether the highlighter's grammar reads the code. It lacks some syntax of both languages, so that
+ * it only spares most drafts the question to TypeScript.
+ */
+async function isReadByGrammar(code: string): Promise<boolean> {
   const { parser } = await import("@lezer/javascript");
   const cursor = parser.configure({ dialect: "ts jsx" }).parse(code).cursor();
   do {
-    if (cursor.type.isError) return code.slice(0, cursor.from).split("\n").length;
+    if (cursor.type.isError) return false;
   } while (cursor.next());
-  return undefined;
+  return true;
+}
+
+/** Asks the worker of the editors. Where it cannot be had the server judges the code. */
+async function byTypeScript(code: string): Promise<number | undefined> {
+  try {
+    const { unreadableLine } = await import("~/ui/code/language/client");
+    return await unreadableLine(code);
+  } catch {
+    return undefined;
+  }
 }
 
 function textsOf(value: unknown): string[] {

@@ -4,14 +4,13 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { createContext, use, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
-import { isObject } from "~/api/json";
 import type { Workflow } from "~/api/schema";
 import { useConnection } from "~/shell/connection";
-import { forget, keep, keptOf, keptUnder, moveKept, tabName } from "~/shell/kept";
+import { forget } from "~/shell/kept";
 import { useRefusal } from "~/shell/session";
 import { minute } from "~/ui/format";
 import { say } from "~/ui/toast";
-import { keptDraft, withoutSecrets } from "./kept-draft";
+import { keepDraft, keepName, keptFor } from "./kept-in-browser";
 import { contentOf, type Draft, isSavedAs } from "./model";
 import { workflowQuery } from "./queries";
 import { lostOf, requestOf } from "./request";
@@ -36,41 +35,6 @@ export class ChangedElsewhere extends Error {
     );
   }
 }
-
-type Kept = {
-  draft: Draft;
-  at: number;
-  /** The server's draft is still the one that it was typed over. */
-  fits: boolean;
-  /** Kept by another tab, which may be open still. */
-  elsewhere: boolean;
-  name: string;
-};
-
-/**
- * What this browser kept. Each tab keeps its own, so that two do not take away each other's; what a tab left as it was closed
- * is taken over by the next one.
- */
-function keptFor(workflow: Workflow): Kept | undefined {
-  const own = keepName(workflow.id);
-  for (const name of new Set([own, ...keptUnder(`workflow.${workflow.id}.`)])) {
-    const kept = keptOf(name);
-    if (kept === undefined || !isObject(kept.value)) continue;
-    const draft = keptDraft(kept.value.draft);
-    // The answer of its save was lost, or it was typed once more.
-    if (draft === undefined || isSavedAs(draft, workflow)) {
-      forget(name);
-      continue;
-    }
-    const elsewhere = name !== own && kept.value.left !== true;
-    if (name !== own && !elsewhere) moveKept(name, own);
-    const fits = kept.value.over === contentOf(workflow) && !elsewhere;
-    return { draft, at: kept.at, fits, elsewhere, name: elsewhere ? name : own };
-  }
-  return undefined;
-}
-
-const keepName = (id: string) => `workflow.${id}.${tabName()}`;
 
 export const SIGNED_OUT = "the session ended";
 const SECRETS = "a secret is saved once you leave the form";
@@ -117,7 +81,7 @@ export function useBuilderState(workflow: Workflow) {
       return;
     }
     const keepNow = (left: boolean) =>
-      setKeptAt(keep(keepName(workflow.id), { over, draft: withoutSecrets(now), left }));
+      setKeptAt(keepDraft(workflow.id, { over, draft: now, saved: state.saved, left }));
     const timer = setTimeout(() => keepNow(false), KEEP_WAIT_MS);
     // A page that ends in between loses nothing.
     const leave = () => keepNow(true);
@@ -126,13 +90,13 @@ export function useBuilderState(workflow: Workflow) {
       clearTimeout(timer);
       window.removeEventListener("pagehide", leave);
     };
-  }, [dirty, now, over, workflow.id, older]);
+  }, [dirty, now, state.saved, over, workflow.id, older]);
 
   // Leaving the workflow's pages keeps what was typed at once.
   const unsaved = useRef<(() => void) | undefined>(undefined);
   unsaved.current =
     dirty && older === undefined
-      ? () => keep(keepName(workflow.id), { over, draft: withoutSecrets(now), left: true })
+      ? () => keepDraft(workflow.id, { over, draft: now, saved: state.saved, left: true })
       : undefined;
   useEffect(() => () => unsaved.current?.(), []);
   const latest = useRef({ state, dirty, over });

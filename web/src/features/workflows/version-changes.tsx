@@ -2,8 +2,7 @@
 
 import { DiffView } from "~/ui/code/diff-view";
 import { ValueChanges } from "~/ui/value-changes";
-import { type Difference, differences, valuesThatDiffer } from "./differences";
-import { savedStepsOf } from "./model";
+import { codeThatDiffers, type Difference, differences, valuesThatDiffer } from "./differences";
 
 type Version = {
   readonly triggers?: readonly unknown[];
@@ -60,20 +59,12 @@ export function Differences({ found, label }: { found: readonly Difference[]; la
   );
 }
 
-/** Steps whose code differs, each with its lines. */
+/** Code that differs or is new, each with its lines. */
 function CodeChanges({ before, after }: { before: readonly unknown[]; after: readonly unknown[] }) {
-  const had = new Map(savedStepsOf(before).map((step) => [step.namespace, step.code]));
-  const changed = savedStepsOf(after).filter(
-    (step) => had.has(step.namespace) && had.get(step.namespace) !== step.code,
-  );
-  return changed.map((step) => (
-    <section key={step.namespace} className="deploy-code">
-      <h3 className="mono">{step.namespace}</h3>
-      <DiffView
-        before={had.get(step.namespace) ?? ""}
-        after={step.code}
-        label={`Changes of ${step.namespace}`}
-      />
+  return codeThatDiffers(before, after).map((change) => (
+    <section key={change.title} className="deploy-code">
+      <h3 className="mono">{change.title}</h3>
+      <DiffView before={change.before} after={change.after} label={`Changes of ${change.title}`} />
     </section>
   ));
 }

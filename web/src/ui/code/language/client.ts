@@ -30,11 +30,12 @@ export class LanguageClient {
 
   ask<K extends Question["kind"]>(
     code: string,
-    types: TypeFiles,
+    /** Absent: those of the last question. */
+    types: TypeFiles | undefined,
     question: Extract<Question, { kind: K }>,
   ): Promise<Answers[K]> {
     if (this.gone !== undefined) return Promise.reject(this.gone);
-    if (types !== this.types) {
+    if (types !== undefined && types !== this.types) {
       this.types = types;
       this.send({ types });
     }
@@ -82,6 +83,16 @@ export function openLanguage(): { client: LanguageClient; release: () => void } 
     }, KEEP_MS);
   };
   return { client: shared, release };
+}
+
+/** Line of the first thing in the code that TypeScript cannot read. */
+export async function unreadableLine(code: string): Promise<number | undefined> {
+  const { client, release } = openLanguage();
+  try {
+    return (await client.ask(code, undefined, { kind: "unreadable" })) ?? undefined;
+  } finally {
+    release();
+  }
 }
 
 /** The page's policy takes addresses of scripts only from those who say that they are theirs: this one is of the build. */

@@ -22,6 +22,8 @@ export type Answers = {
   explain: Says | null;
   hover: Says | null;
   diagnose: Problem[];
+  /** Line of the first thing that is neither JavaScript nor TypeScript. */
+  unreadable: number | null;
   format: Change[];
 };
 export type Question =
@@ -29,6 +31,7 @@ export type Question =
   | { kind: "explain"; at: number; name: string }
   | { kind: "hover"; at: number }
   | { kind: "diagnose" }
+  | { kind: "unreadable" }
   | { kind: "format" };
 
 const JS = "/code/step.mjs";
@@ -39,6 +42,9 @@ const SUGGESTIONS_MOST = 300;
 
 /** Operands that are converted, such as `new Date() - start`: JavaScript allows them, and people mean it. */
 const CONVERTED = new Set([2362, 2363, 2365]);
+
+/** Syntax of TypeScript that files named `.mts` leave to JSX; the bundler reads it. */
+const RESERVED = new Set([7059, 7060]);
 
 const isTypeScript = (code: number) =>
   code >= ONLY_IN_TYPESCRIPT.from && code <= ONLY_IN_TYPESCRIPT.to;
@@ -119,6 +125,7 @@ export function languageService(
       .slice(0, SUGGESTIONS_MOST)
       .map(({ name, kind, sortText }) => ({ label: name, kind, order: sortText }));
   };
+  const lineOf = (start = 0) => code.slice(0, start).split("\n").length;
   const says = (
     span: { start: number; length: number },
     parts: readonly ts.SymbolDisplayPart[] | undefined,
@@ -168,12 +175,25 @@ export function languageService(
             .filter(({ category }) => category === compiler.DiagnosticCategory.Error)
             .filter(({ code }) => name === TS || !CONVERTED.has(code))
             .map((each) => ({
-              line: code.slice(0, each.start ?? 0).split("\n").length,
+              line: lineOf(each.start),
               from: each.start ?? 0,
               to: (each.start ?? 0) + (each.length ?? 0),
               message: compiler.flattenDiagnosticMessageText(each.messageText, "\n"),
               fatal: read.some((other) => other === each),
             }));
+        }
+        case "unreadable": {
+          let line: number | null = null;
+          // What begins as an element of JSX may be an assertion of TypeScript: `<const>[1]`.
+          for (const each of [JS, TS]) {
+            name = each;
+            const first = service
+              .getSyntacticDiagnostics(name)
+              .find((problem) => !RESERVED.has(problem.code));
+            if (first === undefined) return null;
+            line = lineOf(first.start);
+          }
+          return line;
         }
         case "format":
           return service
