@@ -144,7 +144,9 @@ function PropRow({
   const control = {
     id,
     "aria-describedby":
-      problem !== undefined || prop.description !== undefined ? `${id}-m` : undefined,
+      problem !== undefined || prop.description !== undefined || takesDefault(form, prop)
+        ? `${id}-m`
+        : undefined,
     "aria-invalid": problem === undefined ? undefined : (true as const),
     "aria-required": isRequired(prop) ? (true as const) : undefined,
   };
@@ -200,12 +202,30 @@ function PropRow({
               <Markdown text={prop.description} />
             </div>
           )}
+          {takesDefault(form, prop) && (
+            <Message hint={`Without a value, the default ${shortOf(prop.default)} applies.`} />
+          )}
         </div>
         <Size form={form} prop={prop} />
         {form.reloadAt === prop.name && <ReloadProblem form={form} />}
       </div>
     </div>
   );
+}
+
+const DEFAULT_SHOWN = 60;
+
+/** Whether the field is empty, which the server takes for the default. */
+function takesDefault(form: Form, prop: PropDef): boolean {
+  const has = prop.default !== undefined && prop.default !== null && prop.fixed === undefined;
+  if (!has || prop.secret || isMadeByServer(prop)) return false;
+  const result = read(prop, form.drafts[prop.name], form.expressions);
+  return "value" in result && result.value === undefined;
+}
+
+function shortOf(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return `\`${text.length > DEFAULT_SHOWN ? `${text.slice(0, DEFAULT_SHOWN)}…` : text}\``;
 }
 
 /** Puts a picked path into the field: at the cursor of text, in the place of any other value. */

@@ -12,6 +12,7 @@ import type { Known } from "~/ui/code/completion";
 import { focusWithin } from "~/ui/field";
 import { fieldId } from "./field-id";
 import { keptDrafts, typedOf, withoutSecrets } from "./kept-drafts";
+import { emptyDraft, plainDraft } from "./plain-drafts";
 import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
 const KEEP_WAIT_MS = 400;
@@ -45,11 +46,11 @@ export function usePropForm({
   expressions = false,
   known,
 }: Given) {
+  const plainOf = (prop: PropDef) => plainDraft(prop, { stored, sealed, expressions });
   const [start] = useState(() => {
     const kept = keepAs === undefined ? undefined : keptOf(keepAs);
     const drafts: Record<string, Draft | undefined> = {};
-    for (const prop of first)
-      drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
+    for (const prop of first) drafts[prop.name] = plainOf(prop);
     const found = keptDrafts(
       Object.fromEntries(Object.entries(left).map(([name, { draft }]) => [name, draft])),
     );
@@ -69,6 +70,7 @@ export function usePropForm({
   const [refused, setRefused] = useState<Problems>({});
   const [keptAt, setKeptAt] = useState(start.keptAt);
   const [changed, setChanged] = useState(start.keptAt !== undefined);
+  const [saves, setSaves] = useState(0);
   const formId = useRef<string | undefined>(undefined);
   const latest = useRef(drafts);
   latest.current = drafts;
@@ -91,9 +93,7 @@ export function usePropForm({
       // What was typed stays, also of props that are gone for now.
       const next: Record<string, Draft | undefined> = { ...latest.current };
       for (const prop of made.props) {
-        if (next[prop.name] === undefined) {
-          next[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
-        }
+        if (next[prop.name] === undefined) next[prop.name] = plainOf(prop);
       }
       setDrafts(next);
     },
@@ -151,6 +151,8 @@ export function usePropForm({
     ),
     formId: () => formId.current,
     changed,
+    /** How often the form was saved or set back: fields that were opened close then. */
+    saves,
     /** When what was typed was kept in this browser. */
     keptAt: changed ? keptAt : undefined,
     isReloading: reload.isPending,
@@ -220,9 +222,17 @@ export function usePropForm({
     done(taken: JsonObject = {}) {
       if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
+      setSaves((before) => before + 1);
       const next: Record<string, Draft | undefined> = { ...latest.current };
+      const { values } = readAll(props, next, expressions);
       for (const prop of props) {
-        if (prop.name in taken) next[prop.name] = draftOf(prop, taken[prop.name], expressions);
+        const { name } = prop;
+        if (name in taken) next[name] = draftOf(prop, taken[name], expressions);
+        // Sent again with a later change, it would replace what others set meanwhile.
+        else if (prop.secret) next[name] = undefined;
+        // The server gives what is left empty its default.
+        else if (values[name] === undefined)
+          next[name] = emptyDraft(prop, { stored, sealed, expressions });
       }
       plain.current = next;
       setDrafts(next);
@@ -231,12 +241,12 @@ export function usePropForm({
     reset() {
       if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
+      setSaves((before) => before + 1);
       setAll(false);
       setRefused({});
       setTouched(new Set());
       const drafts: Record<string, Draft | undefined> = {};
-      for (const prop of props)
-        drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
+      for (const prop of props) drafts[prop.name] = plainOf(prop);
       plain.current = drafts;
       setDrafts(drafts);
     },
