@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { plainBlocks } from "./plain-markdown";
+import { plainBlocks, tablesAsCode } from "./plain-markdown";
 
 test("marks of Markdown are taken away, and underscores within names stay", () => {
   const text =
@@ -17,4 +17,12 @@ test("items of lists stay lines", () => {
     { kind: "ol", lines: ["first", "second"] },
     { kind: "p", lines: ["End"] },
   ]);
+});
+
+test("a table keeps its lines, without the rule below its head; code and other text stay", () => {
+  expect(tablesAsCode("See:\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\nEnd | of it")).toBe(
+    "See:\n\n```\n| a | b |\n| 1 | 2 |\n```\n\nEnd | of it",
+  );
+  const code = "```\n| a |\n|---|\n```";
+  expect(tablesAsCode(code)).toBe(code);
 });

@@ -34,10 +34,12 @@ const GROUPS_MOST = 4;
 type Group = { head: string; props: PropDef[] };
 
 /** Neighbours of a kind stand under one heading; the order is the component's. */
-function groupsOf(props: readonly PropDef[]): Group[] {
+function groupsOf(form: Form, props: readonly PropDef[]): Group[] {
   const groups: Group[] = [];
   for (const prop of props) {
-    const head = headOf(prop) ?? groups.at(-1)?.head ?? "Settings";
+    const by = form.addedBy(prop.name);
+    const head =
+      by === undefined ? (headOf(prop) ?? groups.at(-1)?.head ?? "Settings") : `Added by ${by}`;
     const last = groups.at(-1);
     if (last?.head === head) last.props.push(prop);
     else groups.push({ head, props: [prop] });
@@ -66,7 +68,7 @@ export function PropForm({
   picker?: Picker | undefined;
 }) {
   const shown = form.props.filter((prop) => !prop.hidden);
-  const groups = groupsOf(shown);
+  const groups = groupsOf(form, shown);
   const headed = groups.length > 1 && groups.length <= GROUPS_MOST;
   return (
     <div className="props" aria-busy={form.isReloading}>
@@ -297,7 +299,9 @@ function AlertRow({ alert }: { alert: { kind: string; content: string } }) {
     <div className="prop">
       <span />
       <div className="prop-body">
-        <Banner kind={alertKinds[alert.kind] ?? "note"} title={<Markdown text={alert.content} />} />
+        <Banner kind={alertKinds[alert.kind] ?? "note"}>
+          <Markdown text={alert.content} />
+        </Banner>
       </div>
     </div>
   );

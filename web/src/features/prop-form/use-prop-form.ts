@@ -12,6 +12,7 @@ import type { Known } from "~/ui/code/completion";
 import { focusWithin } from "~/ui/field";
 import { fieldId } from "./field-id";
 import { keptDrafts, typedOf, withoutSecrets } from "./kept-drafts";
+import { parentsOf } from "./parents";
 import { emptyDraft, plainDraft } from "./plain-drafts";
 import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
@@ -33,6 +34,25 @@ type Given = {
   /** What expressions may name, and what it holds now. */
   known?: (() => Known) | undefined;
 };
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Props whose chosen value may be no option any more now that `changed` is another one, by what they depend on. */
+function outdatedAfter(
+  changed: string,
+  props: readonly PropDef[],
+  drafts: Drafts,
+  before: Labels,
+): Labels {
+  const { [changed]: _, ...after } = before;
+  const parent = props.find(({ name }) => name === changed);
+  if (parent === undefined) return after;
+  for (const prop of props) {
+    const isChosen = drafts[prop.name]?.kind === "value";
+    if (isChosen && parentsOf(props, prop).includes(parent)) after[prop.name] = parent.label;
+  }
+  return after;
+}
 
 export type PropForm = ReturnType<typeof usePropForm>;
 
@@ -71,6 +91,7 @@ export function usePropForm({
   const [keptAt, setKeptAt] = useState(start.keptAt);
   const [changed, setChanged] = useState(start.keptAt !== undefined);
   const [saves, setSaves] = useState(0);
+  const [outdated, setOutdated] = useState<Labels>({});
   const formId = useRef<string | undefined>(undefined);
   const latest = useRef(drafts);
   latest.current = drafts;
@@ -106,6 +127,7 @@ export function usePropForm({
   });
   const { mutate: reloadProps } = reload;
   const reloads = first.some((prop) => prop.reloads);
+  const reloading = first.filter((prop) => prop.reloads).map(({ label }) => label);
   const [turn, setTurn] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: values that are taken as one ask once more
   useEffect(() => {
@@ -160,9 +182,15 @@ export function usePropForm({
     /** The field whose change the component was asked for, where it is there still. */
     reloadAt: props.find(({ name }) => name === reload.variables)?.name,
     reloadAgain: () => reloadProps(reload.variables),
+    /** Label of the props whose values made the component ask for this one too. */
+    addedBy: (name: string): string | undefined =>
+      first.some((prop) => prop.name === name) ? undefined : reloading.join(" or "),
+    /** Label of the prop that was changed after the value of this one was chosen. */
+    outdatedBy: (name: string): string | undefined => outdated[name],
     /** Sets a draft while it is typed. */
     set(name: string, draft: Draft | undefined) {
       setChanged(true);
+      setOutdated((before) => outdatedAfter(name, props, drafts, before));
       setDrafts((before) => ({ ...before, [name]: draft }));
       setRefused((before) => {
         const { [name]: _, ...rest } = before;
@@ -223,6 +251,7 @@ export function usePropForm({
       if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
       setSaves((before) => before + 1);
+      setOutdated({});
       const next: Record<string, Draft | undefined> = { ...latest.current };
       const { values } = readAll(props, next, expressions);
       for (const prop of props) {
@@ -242,6 +271,7 @@ export function usePropForm({
       if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
       setSaves((before) => before + 1);
+      setOutdated({});
       setAll(false);
       setRefused({});
       setTouched(new Set());
