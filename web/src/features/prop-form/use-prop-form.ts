@@ -44,7 +44,8 @@ function outdatedAfter(
   drafts: Drafts,
   before: Labels,
 ): Labels {
-  const { [changed]: _, ...after } = before;
+  const { [changed]: _, ...others } = before;
+  const after: Record<string, string> = others;
   const parent = props.find(({ name }) => name === changed);
   if (parent === undefined) return after;
   for (const prop of props) {
