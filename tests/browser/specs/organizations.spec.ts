@@ -24,7 +24,7 @@ test("a person of two organizations sees one of them at a time, in every tab", a
   await server.call("PUT", `/orgs/${server.org}`, { name: "Northgate" });
   const north = await server.call<Named>("POST", "/sources", source("Orders of the north"));
 
-  const other = await server.call<{ api_key: string }>("POST", "/workspaces", { name: "Southgate", email: "sven@southgate.example" });
+  const other = await server.call<{ id: string; api_key: string }>("POST", "/workspaces", { name: "Southgate", email: "sven@southgate.example" });
   const there = async <T>(path: string, body: unknown): Promise<T> => {
     const headers = { authorization: `Bearer ${other.api_key}`, "content-type": "application/json" };
     const answer = await fetch(`${server.url}/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
@@ -73,6 +73,17 @@ test("a person of two organizations sees one of them at a time, in every tab", a
   await expect(second.getByRole("link", { name: "New source" }).first()).toBeVisible();
   await page.goto(`/sources/${south.id}`);
   await expect(page.locator(".crash")).toContainText(south.id);
+
+  // A deep link into the other one switches and says so; one of an organization that is not hers shows nothing.
+  await page.goto(`/sources?org=${other.id}`);
+  await expect(page.getByText("Switched to Southgate").first()).toBeVisible();
+  await expect(page.getByRole("link", { name: "Orders of the south" })).toBeVisible();
+  await page.goto("/sources?org=o_other");
+  await expect(page.getByRole("heading", { name: "Not here" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Orders of the south" })).toHaveCount(0);
+  await page.goto(`/sources?org=${server.org}`);
+  await isAt(page, "Northgate");
+  await isAt(second, "Northgate");
 
   // A tab that signs in again as the same person disturbs no other.
   await page.goto(`/sources/${north.id}/configure`);

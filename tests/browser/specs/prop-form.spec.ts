@@ -46,6 +46,7 @@ test("options come by pages and by search; their errors are asked again; what ta
   await expectOpenListAccessible(page);
   await page.getByRole("button", { name: "Load the next" }).click();
   await expect(options).toHaveCount(5);
+  await expect(field(page, "Sheet")).toBeFocused();
   await field(page, "Sheet").fill("su");
   await expect(options).toHaveText(["Supplierssheet_Suppliers"]);
   await choose(page, "Suppliers");
@@ -53,7 +54,11 @@ test("options come by pages and by search; their errors are asked again; what ta
 
   await field(page, "Shelf").click();
   await expect(page.getByRole("alert")).toContainText("no region, no shelf");
+  // By keys the list ends at the buttons below it.
+  await page.keyboard.press("ArrowDown");
+  await expect(page.getByRole("button", { name: "Ask again" })).toBeFocused();
   await page.keyboard.press("Escape");
+  await expect(field(page, "Shelf")).toBeFocused();
   await page.getByLabel("Region").fill("north");
   await field(page, "Shelf").click();
   await choose(page, "B2");
@@ -186,4 +191,23 @@ test("what is typed in a dialog is there after a reload, and gone once the dialo
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await open();
   await expect(page.getByLabel("Name")).toHaveValue("");
+});
+
+test("a save leaves a secret that is set, and an emptied field goes back to its default", async ({ page, server }) => {
+  const made = await server.call<{ id: string }>("POST", "/sources", {
+    component_code: `export default { name: "Defaults", version: "1",
+      props: { token: { type: "string", secret: true, optional: true, default: "of the code" }, n: { type: "integer", label: "Number", optional: true, default: 5 } },
+      run() { this.$emit({ token: this.token }); } };`,
+    configured_props: { token: "my own", n: 7 },
+  });
+  await page.goto(`/sources/${made.id}/configure`);
+  await page.getByLabel("Number", { exact: true }).fill("");
+  await expect(page.getByText("Without a value, the default 5 applies.")).toBeVisible();
+  await expect(page.getByRole("list", { name: "What changes" })).toHaveText(/^n\W*7\W+5$/);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  await expect(page.getByLabel("Number", { exact: true })).toHaveValue("5");
+  await server.call("POST", `/sources/${made.id}/run`, { event: {} });
+  const events = async () => JSON.stringify(await server.call("GET", `/sources/${made.id}/event_summaries?expand=event`));
+  await expect.poll(events).toContain('"token":"my own"');
 });

@@ -1,6 +1,7 @@
 /** Apps: the fields that an account of one has. */
 
 import { isObject, listOf, textOf } from "./json";
+import { labelOf } from "./props";
 
 export type AppField = {
   name: string;
@@ -18,7 +19,7 @@ export function fieldsOf(customFieldsJson: string): AppField[] {
     if (!isObject(each) || name === undefined) return [];
     return {
       name,
-      label: textOf(each.label) ?? name,
+      label: labelOf(each.label) ?? name,
       description: textOf(each.description),
       default: textOf(each.default),
       optional: each.optional === true,

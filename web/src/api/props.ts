@@ -48,7 +48,7 @@ function propOf(name: string, given: Record<string, unknown>): PropDef {
   return {
     name,
     type,
-    label: textOf(given.label) ?? name,
+    label: labelOf(given.label) ?? name,
     description: textOf(given.description),
     optional: given.optional === true,
     secret: given.secret === true,
@@ -72,12 +72,17 @@ function propOf(name: string, given: Record<string, unknown>): PropDef {
   };
 }
 
+/** A label that can be seen: one of blanks names nothing. */
+export function labelOf(given: unknown): string | undefined {
+  const label = textOf(given);
+  return label === undefined || label.trim() === "" ? undefined : label;
+}
+
 /** Options as code gives them: plain values, or objects of label and value. */
 export function optionsOf(given: unknown): Option[] {
   return listOf(given).map((each) => {
     if (isObject(each) && "value" in each) {
-      const label = textOf(each.label) ?? shown(each.value);
-      return { label: label === "" ? shown(each.value) : label, value: each.value };
+      return { label: labelOf(each.label) ?? shown(each.value), value: each.value };
     }
     return { label: shown(each), value: each };
   });

@@ -1,10 +1,17 @@
 /** Layout of all pages that need a session: frame, dialogs, and the redirect to the sign-in. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { createFileRoute, Outlet, redirect, useNavigate } from "@tanstack/react-router";
-import { useCallback } from "react";
+import {
+  createFileRoute,
+  Link,
+  Outlet,
+  redirect,
+  useLocation,
+  useNavigate,
+} from "@tanstack/react-router";
+import { useCallback, useEffect } from "react";
 import { ApiError, sentence } from "~/api/errors";
-import { signOut, switchOrg } from "~/api/session";
+import { type Session, signOut, switchOrg } from "~/api/session";
 import { ConnectProvider } from "~/features/accounts/connect";
 import { openErrorsQuery } from "~/features/errors/queries";
 import { Gauge } from "~/features/home/gauge";
@@ -12,12 +19,24 @@ import { ReplayProvider } from "~/features/runs/replay-provider";
 import { Frame } from "~/shell/frame";
 import { SessionContext, sessionQuery, tellTabs, useOtherTabs } from "~/shell/session";
 import { useSessionEnded } from "~/shell/session-ended";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { buttonClass } from "~/ui/button";
+import { PageHead } from "~/ui/pane";
 import { say } from "~/ui/toast";
 
 export const Route = createFileRoute("/_app")({
-  beforeLoad: async ({ context, location }) => {
+  beforeLoad: async ({ context: { queryClient }, location, preload }) => {
     try {
-      await context.queryClient.ensureQueryData(sessionQuery);
+      const { org, orgs } = await queryClient.ensureQueryData(sessionQuery);
+      const asked = orgAsked(location.search);
+      const other = orgs.find(({ id }) => id === asked);
+      if (preload || other === undefined || other.id === org.id) return {};
+      await switchOrg(other.id);
+      tellTabs();
+      queryClient.clear();
+      await queryClient.ensureQueryData(sessionQuery);
+      return { switchedTo: other.name };
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) {
         throw redirect({ to: "/login", search: { next: location.href } });
@@ -28,7 +47,17 @@ export const Route = createFileRoute("/_app")({
   component: App,
 });
 
+/** The organization that a deep link is of. */
+function orgAsked(search: object): string | undefined {
+  return "org" in search && typeof search.org === "string" ? search.org : undefined;
+}
+
 function App() {
+  const { switchedTo } = Route.useRouteContext();
+  useEffect(() => {
+    if (switchedTo !== undefined) say({ title: `Switched to ${switchedTo}` });
+  }, [switchedTo]);
+  const asked = useLocation({ select: ({ search }) => orgAsked(search) });
   const { data: session, error: noSession } = useQuery(sessionQuery);
   useSessionEnded(noSession instanceof ApiError && noSession.status === 401);
   const queries = useQueryClient();
@@ -76,10 +105,35 @@ function App() {
       >
         <ConnectProvider>
           <ReplayProvider>
-            <Outlet />
+            {asked === undefined || session.orgs.some(({ id }) => id === asked) ? (
+              <Outlet />
+            ) : (
+              <OtherOrganization asked={asked} session={session} />
+            )}
           </ReplayProvider>
         </ConnectProvider>
       </Frame>
     </SessionContext>
+  );
+}
+
+/** In place of the page: what it would show is of another organization. */
+function OtherOrganization({ asked, session }: { asked: string; session: Session }) {
+  useTitle("Not here");
+  return (
+    <>
+      <PageHead>
+        <h1>Not here</h1>
+      </PageHead>
+      <Empty title={`The link is of the organization ${asked}, of which you are no member.`}>
+        <p>
+          You are signed in as {session.user.email}, in {session.org.name}. A member of the other
+          organization can invite you.
+        </p>
+        <Link to="/" className={buttonClass({})}>
+          Go to Home of {session.org.name}
+        </Link>
+      </Empty>
+    </>
   );
 }

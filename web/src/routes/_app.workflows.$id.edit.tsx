@@ -6,6 +6,7 @@ import { usePropForm } from "~/features/prop-form/use-prop-form";
 import { StepResult } from "~/features/runs/step-result";
 import { WorkflowBuilder } from "~/features/workflows/builder";
 import type { FormGiven, Parts } from "~/features/workflows/parts";
+import { Fields } from "~/ui/field";
 
 export const Route = createFileRoute("/_app/workflows/$id/edit")({
   validateSearch: (
@@ -85,8 +86,8 @@ function Form(given: FormGiven) {
     );
   }, [values]);
   return (
-    <fieldset disabled={readOnly}>
+    <Fields locked={readOnly}>
       <PropForm form={form} stored={stored} renderValue={renderValue} picker={picker} />
-    </fieldset>
+    </Fields>
   );
 }

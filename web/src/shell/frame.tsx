@@ -355,7 +355,11 @@ function UserMenu({ onSignOut }: { onSignOut: (() => void) | undefined }) {
 function BottomBar({ onMore }: { onMore: () => void }) {
   const places = groups.flatMap((group) => group.places).slice(0, 4);
   const marked = useLocation({
-    select: ({ pathname }) => places.find((place) => isMarkedOn(place, pathname))?.to,
+    select: ({ pathname }) =>
+      places.find((place) =>
+        // Pages that Home holds are found under More.
+        place.to === "/" ? pathname === "/" : isMarkedOn(place, pathname),
+      )?.to,
   });
   return (
     <nav className="bottom-bar" aria-label="Main, narrow">

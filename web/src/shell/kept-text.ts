@@ -1,4 +1,4 @@
-/** Text of a dialog that survives a reload, until the dialog closes. */
+/** Text of dialogs and forms that survives a reload. */
 
 import { useEffect, useState } from "react";
 import { forget, keep, keptOf } from "./kept";
@@ -27,4 +27,30 @@ export function useKeptText(
     else forget(name);
   };
   return [text, set];
+}
+
+/**
+ * Text of a form on a page: kept in this browser until `done`, which says what is stored from then
+ * on, also after the page was left. `stored`: what it is before anything is typed. Never for secrets.
+ */
+export function useKeptField(
+  name: string,
+  stored = "",
+): { text: string; set: (text: string) => void; done: (text: string) => void } {
+  const [text, setText] = useState(() => {
+    const kept = keptOf(name)?.value;
+    return typeof kept === "string" ? kept : stored;
+  });
+  return {
+    text,
+    set: (next) => {
+      setText(next);
+      if (next === stored || next.length > LONGEST) forget(name);
+      else keep(name, next);
+    },
+    done: (next) => {
+      setText(next);
+      forget(name);
+    },
+  };
 }

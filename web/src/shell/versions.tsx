@@ -68,19 +68,22 @@ export function VersionTable<V extends Version>({
             </td>
             <td className="mid cut">
               <When at={each.created_at * 1_000} />
-              {each.made_by?.name != null && <>, {each.made_by.name}</>}
+              {each.made_by?.name != null && (
+                <>
+                  , <bdi>{each.made_by.name}</bdi>
+                </>
+              )}
             </td>
             {runs !== undefined && <td className="mid cut c-runs">{runs(each)}</td>}
             <td className="is-right version-acts">
               {items.length > 1 && (
                 <Button
                   size="sm"
-                  look="quiet"
                   icon={GitCompare}
                   aria-label={`Compare v${each.version} with another`}
                   onClick={() => onCompare(each)}
                 >
-                  <span className="only-wide">Compare…</span>
+                  Compare…
                 </Button>
               )}
               {each.id !== live && (
@@ -91,7 +94,7 @@ export function VersionTable<V extends Version>({
                   aria-label={`Go back to v${each.version}…`}
                   onClick={() => onBack(each)}
                 >
-                  <span className="only-wide">Go back to v{each.version}…</span>
+                  Go back to v{each.version}…
                 </Button>
               )}
             </td>

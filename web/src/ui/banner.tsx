@@ -16,7 +16,7 @@ export function Banner({
   role,
 }: {
   kind?: keyof typeof icons;
-  title: ReactNode;
+  title?: ReactNode;
   act?: ReactNode;
   children?: ReactNode;
   role?: "alert" | "status";
@@ -26,7 +26,7 @@ export function Banner({
     <div className={`banner is-${kind}`} role={role}>
       <Icon className="icon" aria-hidden="true" />
       <div className="grow">
-        <div className="name">{worded(title)}</div>
+        {title !== undefined && <div className="name">{worded(title)}</div>}
         {children !== undefined && <div className="mid">{worded(children)}</div>}
       </div>
       {act}

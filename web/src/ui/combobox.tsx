@@ -7,6 +7,7 @@ import { Combobox as Base } from "@base-ui/react/combobox";
 import { Check, ChevronsUpDown, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { cn } from "./cn";
+import { type FootKeys, useFootKeys } from "./combobox-foot";
 import { type ControlProps, useLocked } from "./field";
 import { Marked } from "./json/marked";
 import { useLayer } from "./layer";
@@ -57,6 +58,7 @@ export function Combobox(props: Props) {
   const locked = useLocked();
   const disabled = props.disabled === true || locked;
   const [text, setText] = useState("");
+  const ways = useFootKeys();
   const value = useSame(props.multiple ? null : props.value);
   const shared = {
     items: [...items],
@@ -83,13 +85,13 @@ export function Combobox(props: Props) {
       value={[...props.value]}
       onValueChange={(next) => props.onChange([...next])}
     >
-      <Many {...props} />
-      <List {...props} text={text} />
+      <Many {...props} disabled={disabled} ways={ways} />
+      <List {...props} text={text} ways={ways} />
     </Base.Root>
   ) : (
     <Base.Root {...shared} value={value} onValueChange={(next) => props.onChange(next)}>
-      <One {...props} />
-      <List {...props} text={text} />
+      <One {...props} disabled={disabled} ways={ways} />
+      <List {...props} text={text} ways={ways} />
     </Base.Root>
   );
 }
@@ -108,13 +110,14 @@ function ariaOf(props: Shared) {
   };
 }
 
-function One(props: Shared & { value: Item | null }) {
+function One({ ways, ...props }: Shared & { value: Item | null; ways: FootKeys }) {
   return (
     <Base.InputGroup
       className={cn("input combo", props["aria-invalid"] && "is-bad", props.className)}
     >
       <Base.Input
         {...ariaOf(props)}
+        {...ways.field}
         autoComplete="off"
         spellCheck={false}
         onClick={({ currentTarget: field }) => {
@@ -123,7 +126,7 @@ function One(props: Shared & { value: Item | null }) {
         }}
       />
       <span className="combo-end">
-        {props.value !== null && (
+        {props.value !== null && props.disabled !== true && (
           <Base.Clear aria-label="Clear">
             <X className="icon is-sm" aria-hidden="true" />
           </Base.Clear>
@@ -136,7 +139,7 @@ function One(props: Shared & { value: Item | null }) {
   );
 }
 
-function Many(props: Shared & { value: readonly Item[] }) {
+function Many({ ways, ...props }: Shared & { value: readonly Item[]; ways: FootKeys }) {
   return (
     <Base.InputGroup
       className={cn("input combo", props["aria-invalid"] && "is-bad", props.className)}
@@ -145,12 +148,14 @@ function Many(props: Shared & { value: readonly Item[] }) {
         {props.value.map((item) => (
           <Base.Chip key={item.key} className="combo-chip" aria-label={item.label}>
             <span className="cut">{item.label}</span>
-            <Base.ChipRemove aria-label={`Remove ${item.label}`}>
-              <X className="icon is-xs" aria-hidden="true" />
-            </Base.ChipRemove>
+            {props.disabled !== true && (
+              <Base.ChipRemove aria-label={`Remove ${item.label}`}>
+                <X className="icon is-xs" aria-hidden="true" />
+              </Base.ChipRemove>
+            )}
           </Base.Chip>
         ))}
-        <Base.Input {...ariaOf(props)} autoComplete="off" spellCheck={false} />
+        <Base.Input {...ariaOf(props)} {...ways.field} autoComplete="off" spellCheck={false} />
       </Base.Chips>
       <span className="combo-end">
         <Base.Trigger aria-label="Open the list">
@@ -161,7 +166,7 @@ function Many(props: Shared & { value: readonly Item[] }) {
   );
 }
 
-function List({ text, none, foot }: Shared & { text: string }) {
+function List({ text, none, foot, ways }: Shared & { text: string; ways: FootKeys }) {
   const container = useLayer();
   return (
     <Base.Portal container={container}>
@@ -189,7 +194,12 @@ function List({ text, none, foot }: Shared & { text: string }) {
               </Base.Item>
             )}
           </Base.List>
-          {foot !== undefined && <div className="combo-foot">{foot}</div>}
+          {foot !== undefined && (
+            // Keys and clicks of the buttons within, on their way up.
+            <div className="combo-foot" {...ways.foot}>
+              {foot}
+            </div>
+          )}
         </Base.Popup>
       </Base.Positioner>
     </Base.Portal>

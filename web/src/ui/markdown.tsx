@@ -5,7 +5,7 @@
 
 import "./markdown.css";
 import { lazy, type ReactNode, Suspense } from "react";
-import { plainBlocks } from "./plain-markdown";
+import { plainBlocks, tablesAsCode } from "./plain-markdown";
 
 const Rendered = lazy(() => import("react-markdown"));
 
@@ -25,7 +25,7 @@ export function Markdown({ text }: { text: string }) {
             code: ({ children }) => <code className="mono">{children}</code>,
           }}
         >
-          {text}
+          {tablesAsCode(text)}
         </Rendered>
       </div>
     </Suspense>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { plainBlocks, plainText } from "./plain-markdown";
+import { plainBlocks, plainText, tablesAsCode } from "./plain-markdown";
 
 test("marks of Markdown are taken away, and underscores within names stay", () => {
   const text =
@@ -23,4 +23,12 @@ test("a list shows the text in one line", () => {
   expect(plainText("Does **labels**. [See](https://example.com):\n\n- one\n- two")).toBe(
     "Does labels. See: one two",
   );
+});
+
+test("a table keeps its lines, without the rule below its head; code and other text stay", () => {
+  expect(tablesAsCode("See:\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\nEnd | of it")).toBe(
+    "See:\n\n```\n| a | b |\n| 1 | 2 |\n```\n\nEnd | of it",
+  );
+  const code = "```\n| a |\n|---|\n```";
+  expect(tablesAsCode(code)).toBe(code);
 });

@@ -1,5 +1,29 @@
 /** Markdown without its marks, for lists, and until the parser is here; pure. */
 
+/** A table, which plain Markdown has none of, as code: its lines stay lines. */
+export function tablesAsCode(text: string): string {
+  const lines = text.split("\n");
+  const out: string[] = [];
+  let isCode = false;
+  for (let at = 0; at < lines.length; at += 1) {
+    const line = lines[at] ?? "";
+    if (/^\s*(```|~~~)/.test(line)) isCode = !isCode;
+    const isTable = !isCode && line.includes("|") && TABLE_RULE.test(lines[at + 1] ?? "");
+    if (!isTable) {
+      out.push(line);
+      continue;
+    }
+    out.push("```", line);
+    for (at += 2; (lines[at] ?? "").includes("|"); at += 1) out.push(lines[at] ?? "");
+    at -= 1;
+    out.push("```");
+  }
+  return out.join("\n");
+}
+
+/** The line below the head of a table. */
+const TABLE_RULE = /^\s*\|?(\s*:?-+:?\s*\|)+(\s*:?-+:?\s*)?$/;
+
 export type Block = { kind: "p" | "ul" | "ol"; lines: string[] };
 
 /** Paragraphs and lists of the text, so that they take the place that the parsed ones will. */

@@ -346,9 +346,12 @@ function Group({ group, owners }: { group: ErrorGroup; owners: Map<string, Owner
         <span className="failed-text">{group.code}</span> <Line text={group.message} />
       </Link>
       <span className="num end">{count(group.count)}</span>
-      <span className="dim small cut home-under">
-        {owners?.get(id)?.name ?? id}
-        {group.step !== "" && ` · ${group.step}`} · last <When at={group.last_seen_ms} />
+      <span className="dim small home-under">
+        <span className="cut">{owners?.get(id)?.name ?? id}</span>
+        {group.step !== "" && <span className="cut">· {group.step}</span>}
+        <span className="nowrap">
+          · last <When at={group.last_seen_ms} />
+        </span>
       </span>
     </li>
   );
@@ -361,13 +364,12 @@ function Waiting({ run }: { run: RunRow }) {
       <Link to="/runs/$id" params={{ id: run.id }} className="row-link cut name">
         {run.summary ?? `Waits in ${run.paused?.step ?? "a step"}`}
       </Link>
-      <span className="dim small cut home-under">
-        {run.ownerName}
+      <span className="dim small home-under">
+        <span className="cut">{run.ownerName}</span>
         {run.paused?.until !== undefined && (
-          <>
-            {" "}
+          <span className="nowrap">
             · cancelled <Until at={run.paused.until} />, unless resumed
-          </>
+          </span>
         )}
       </span>
       <span className="home-act">

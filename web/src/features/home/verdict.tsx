@@ -22,7 +22,7 @@ export function Verdict({
     ...(failing === 0
       ? []
       : [
-          `${count(failing)}${isMore ? " or more" : ""} ${failing === 1 ? "error" : "errors"} ${says}`,
+          `${count(failing)}${isMore ? " or more" : ""} ${failing === 1 ? "kind" : "kinds"} of error ${says}`,
         ]),
     ...(faults === 0 ? [] : [`${count(faults)} ${faults === 1 ? "stands" : "stand"} still`]),
     ...(waiting === 0

@@ -156,14 +156,15 @@ function JsonField({ form, prop, control }: FieldProps) {
 
 /** Write-only: what is set cannot be read back, only replaced. */
 function SecretField({ form, prop, control }: FieldProps) {
-  const [replaces, setReplaces] = useState(false);
-  if (form.sealed.includes(prop.name) && !replaces) {
+  // Until the form is saved or set back.
+  const [replaces, setReplaces] = useState<number>();
+  if (form.sealed.includes(prop.name) && replaces !== form.saves) {
     return (
       <div className="account">
         <output className="input is-made" id={control.id}>
           Set. Nobody can read it back.
         </output>
-        <Button size="lg" onClick={() => setReplaces(true)}>
+        <Button size="lg" onClick={() => setReplaces(form.saves)}>
           Replace…
         </Button>
       </div>
@@ -185,7 +186,7 @@ function SecretField({ form, prop, control }: FieldProps) {
 const made: Record<string, { icon: typeof Webhook; says: string }> = {
   "$.interface.http": { icon: Webhook, says: "Gets its address when it is deployed" },
   "$.interface.apphook": { icon: Webhook, says: "Told of events by the app" },
-  "$.service.db": { icon: Database, says: "A store of its own, empty at first" },
+  "$.service.db": { icon: Database, says: "A store of its own" },
 };
 
 function Made({ prop, stored }: { prop: PropDef; stored: unknown }) {

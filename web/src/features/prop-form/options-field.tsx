@@ -13,6 +13,7 @@ import { type ControlProps, Message } from "~/ui/field";
 import { Select } from "~/ui/select";
 import { keepLabel, keptLabel } from "./option-labels";
 import { Foot } from "./options-foot";
+import { parentsOf } from "./parents";
 import type { PropForm } from "./use-prop-form";
 
 const FEW = 8;
@@ -97,6 +98,7 @@ function Choices({
   const draft = form.drafts[prop.name];
   const value = draft?.kind === "value" ? draft.value : undefined;
   const label = draft?.kind === "value" ? draft.label : undefined;
+  const parent = form.outdatedBy(prop.name);
   const byKey = new Map(options.map((option) => [keyOf(option.value), option]));
   const optionFor = (item: Item): Option => {
     const option = byKey.get(item.key) ?? optionOf(valueOfText(prop, item.key), item.label, []);
@@ -136,6 +138,12 @@ function Choices({
       />
     );
   }
+  const known = Array.isArray(value)
+    ? value.every((each) => byKey.has(keyOf(optionOf(each, undefined, []).value)))
+    : byKey.has(keyOf(optionOf(value, undefined, []).value));
+  const outdated = parent !== undefined && value !== undefined && !known && (
+    <Message hint={`Chosen before ${parent} was changed: it may be no option any more.`} />
+  );
   const enter = (
     <Message
       hint={
@@ -152,15 +160,18 @@ function Choices({
   if (prop.type.endsWith("[]")) {
     const values = Array.isArray(value) ? value : value === undefined ? [] : [value];
     return (
-      <Combobox
-        {...shared}
-        multiple
-        value={values.map((each) => itemFor(each))}
-        onChange={(items) => {
-          const next = items.map((item) => stored(prop, optionFor(item)));
-          form.choose(prop.name, next.length === 0 ? undefined : { kind: "value", value: next });
-        }}
-      />
+      <>
+        <Combobox
+          {...shared}
+          multiple
+          value={values.map((each) => itemFor(each))}
+          onChange={(items) => {
+            const next = items.map((item) => stored(prop, optionFor(item)));
+            form.choose(prop.name, next.length === 0 ? undefined : { kind: "value", value: next });
+          }}
+        />
+        {outdated}
+      </>
     );
   }
   return (
@@ -178,6 +189,7 @@ function Choices({
           });
         }}
       />
+      {outdated}
       {prop.asksOptions && enter}
     </>
   );
@@ -282,7 +294,11 @@ function AskedOptions(props: Props) {
         setStopped(false);
       }}
       {...(prop.searches ? { onSearch: setTyped } : {})}
-      none={asked.isFetching || stopped ? null : state.problem === undefined ? undefined : null}
+      none={
+        asked.isFetching || stopped || state.problem !== undefined ? null : (
+          <NoneOf form={form} prop={prop} isSearched={query !== ""} />
+        )
+      }
       foot={
         <Foot
           {...state}
@@ -301,6 +317,18 @@ function AskedOptions(props: Props) {
         />
       }
     />
+  );
+}
+
+/** In place of options: which other prop may have to get a value first. */
+function NoneOf({ form, prop, isSearched }: Omit<Props, "control"> & { isSearched: boolean }) {
+  const parents = parentsOf(form.props, prop);
+  const empty = parents.find(({ name, type }) => type !== "app" && form.values[name] === undefined);
+  return (
+    <p className="combo-none">
+      {isSearched ? "None matches." : "Nothing to choose."}
+      {empty !== undefined && ` It may wait for ${empty.label}, which has no value.`}
+    </p>
   );
 }
 

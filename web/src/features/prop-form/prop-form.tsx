@@ -38,10 +38,12 @@ const GROUPS_MOST = 4;
 type Group = { head: string; props: PropDef[] };
 
 /** Neighbours of a kind stand under one heading; the order is the component's. */
-function groupsOf(props: readonly PropDef[]): Group[] {
+function groupsOf(form: Form, props: readonly PropDef[]): Group[] {
   const groups: Group[] = [];
   for (const prop of props) {
-    const head = headOf(prop) ?? groups.at(-1)?.head ?? "Settings";
+    const by = form.addedBy(prop.name);
+    const head =
+      by === undefined ? (headOf(prop) ?? groups.at(-1)?.head ?? "Settings") : `Added by ${by}`;
     const last = groups.at(-1);
     if (last?.head === head) last.props.push(prop);
     else groups.push({ head, props: [prop] });
@@ -70,7 +72,7 @@ export function PropForm({
   picker?: Picker | undefined;
 }) {
   const shown = form.props.filter((prop) => !prop.hidden);
-  const groups = groupsOf(shown);
+  const groups = groupsOf(form, shown);
   const headed = groups.length > 1 && groups.length <= GROUPS_MOST;
   return (
     <div className="props" aria-busy={form.isReloading}>
@@ -149,7 +151,9 @@ function PropRow({
   const control = {
     id,
     "aria-describedby":
-      problem !== undefined || prop.description !== undefined ? `${id}-m` : undefined,
+      problem !== undefined || prop.description !== undefined || takesDefault(form, prop)
+        ? `${id}-m`
+        : undefined,
     "aria-invalid": problem === undefined ? undefined : (true as const),
     "aria-required": isRequired(prop) ? (true as const) : undefined,
   };
@@ -203,12 +207,30 @@ function PropRow({
               <Markdown text={prop.description} />
             </div>
           )}
+          {takesDefault(form, prop) && (
+            <Message hint={`Without a value, the default ${shortOf(prop.default)} applies.`} />
+          )}
         </div>
         <Size form={form} prop={prop} />
         {form.reloadAt === prop.name && <ReloadProblem form={form} />}
       </div>
     </div>
   );
+}
+
+const DEFAULT_SHOWN = 60;
+
+/** Whether the field is empty, which the server takes for the default. */
+function takesDefault(form: Form, prop: PropDef): boolean {
+  const has = prop.default !== undefined && prop.default !== null && prop.fixed === undefined;
+  if (!has || prop.secret || isMadeByServer(prop)) return false;
+  const result = read(prop, form.drafts[prop.name], form.expressions);
+  return "value" in result && result.value === undefined;
+}
+
+function shortOf(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return `\`${text.length > DEFAULT_SHOWN ? `${text.slice(0, DEFAULT_SHOWN)}…` : text}\``;
 }
 
 /** Puts a picked path into the field: at the cursor of text, in the place of any other value. */
@@ -286,7 +308,9 @@ function AlertRow({ alert }: { alert: { kind: string; content: string } }) {
     <div className="prop">
       <span />
       <div className="prop-body">
-        <Banner kind={alertKinds[alert.kind] ?? "note"} title={<Markdown text={alert.content} />} />
+        <Banner kind={alertKinds[alert.kind] ?? "note"}>
+          <Markdown text={alert.content} />
+        </Banner>
       </div>
     </div>
   );

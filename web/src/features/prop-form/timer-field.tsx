@@ -54,7 +54,7 @@ export function TimerField({ form, prop, control }: Props) {
   const [unit, size] = unitOf(timer.seconds ?? 900);
   return (
     <>
-      <div className="timer">
+      <div className={`timer is-${mode}`}>
         <Segments
           label="Kind of timer"
           value={mode}

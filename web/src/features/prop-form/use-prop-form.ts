@@ -12,6 +12,8 @@ import type { Known } from "~/ui/code/completion";
 import { focusWithin } from "~/ui/field";
 import { fieldId } from "./field-id";
 import { keptDrafts, typedOf, withoutSecrets } from "./kept-drafts";
+import { parentsOf } from "./parents";
+import { emptyDraft, plainDraft } from "./plain-drafts";
 import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
 const KEEP_WAIT_MS = 400;
@@ -33,6 +35,26 @@ type Given = {
   known?: (() => Known) | undefined;
 };
 
+type Labels = Readonly<Record<string, string>>;
+
+/** Props whose chosen value may be no option any more now that `changed` is another one, by what they depend on. */
+function outdatedAfter(
+  changed: string,
+  props: readonly PropDef[],
+  drafts: Drafts,
+  before: Labels,
+): Labels {
+  const { [changed]: _, ...others } = before;
+  const after: Record<string, string> = others;
+  const parent = props.find(({ name }) => name === changed);
+  if (parent === undefined) return after;
+  for (const prop of props) {
+    const isChosen = drafts[prop.name]?.kind === "value";
+    if (isChosen && parentsOf(props, prop).includes(parent)) after[prop.name] = parent.label;
+  }
+  return after;
+}
+
 export type PropForm = ReturnType<typeof usePropForm>;
 
 export function usePropForm({
@@ -45,11 +67,11 @@ export function usePropForm({
   expressions = false,
   known,
 }: Given) {
+  const plainOf = (prop: PropDef) => plainDraft(prop, { stored, sealed, expressions });
   const [start] = useState(() => {
     const kept = keepAs === undefined ? undefined : keptOf(keepAs);
     const drafts: Record<string, Draft | undefined> = {};
-    for (const prop of first)
-      drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
+    for (const prop of first) drafts[prop.name] = plainOf(prop);
     const found = keptDrafts(
       Object.fromEntries(Object.entries(left).map(([name, { draft }]) => [name, draft])),
     );
@@ -69,6 +91,8 @@ export function usePropForm({
   const [refused, setRefused] = useState<Problems>({});
   const [keptAt, setKeptAt] = useState(start.keptAt);
   const [changed, setChanged] = useState(start.keptAt !== undefined);
+  const [saves, setSaves] = useState(0);
+  const [outdated, setOutdated] = useState<Labels>({});
   const formId = useRef<string | undefined>(undefined);
   const latest = useRef(drafts);
   latest.current = drafts;
@@ -91,9 +115,7 @@ export function usePropForm({
       // What was typed stays, also of props that are gone for now.
       const next: Record<string, Draft | undefined> = { ...latest.current };
       for (const prop of made.props) {
-        if (next[prop.name] === undefined) {
-          next[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
-        }
+        if (next[prop.name] === undefined) next[prop.name] = plainOf(prop);
       }
       setDrafts(next);
     },
@@ -106,6 +128,7 @@ export function usePropForm({
   });
   const { mutate: reloadProps } = reload;
   const reloads = first.some((prop) => prop.reloads);
+  const reloading = first.filter((prop) => prop.reloads).map(({ label }) => label);
   const [turn, setTurn] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: values that are taken as one ask once more
   useEffect(() => {
@@ -151,6 +174,8 @@ export function usePropForm({
     ),
     formId: () => formId.current,
     changed,
+    /** How often the form was saved or set back: fields that were opened close then. */
+    saves,
     /** When what was typed was kept in this browser. */
     keptAt: changed ? keptAt : undefined,
     isReloading: reload.isPending,
@@ -158,9 +183,15 @@ export function usePropForm({
     /** The field whose change the component was asked for, where it is there still. */
     reloadAt: props.find(({ name }) => name === reload.variables)?.name,
     reloadAgain: () => reloadProps(reload.variables),
+    /** Label of the props whose values made the component ask for this one too. */
+    addedBy: (name: string): string | undefined =>
+      first.some((prop) => prop.name === name) ? undefined : reloading.join(" or "),
+    /** Label of the prop that was changed after the value of this one was chosen. */
+    outdatedBy: (name: string): string | undefined => outdated[name],
     /** Sets a draft while it is typed. */
     set(name: string, draft: Draft | undefined) {
       setChanged(true);
+      setOutdated((before) => outdatedAfter(name, props, drafts, before));
       setDrafts((before) => ({ ...before, [name]: draft }));
       setRefused((before) => {
         const { [name]: _, ...rest } = before;
@@ -220,9 +251,18 @@ export function usePropForm({
     done(taken: JsonObject = {}) {
       if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
+      setSaves((before) => before + 1);
+      setOutdated({});
       const next: Record<string, Draft | undefined> = { ...latest.current };
+      const { values } = readAll(props, next, expressions);
       for (const prop of props) {
-        if (prop.name in taken) next[prop.name] = draftOf(prop, taken[prop.name], expressions);
+        const { name } = prop;
+        if (name in taken) next[name] = draftOf(prop, taken[name], expressions);
+        // Sent again with a later change, it would replace what others set meanwhile.
+        else if (prop.secret) next[name] = undefined;
+        // The server gives what is left empty its default.
+        else if (values[name] === undefined)
+          next[name] = emptyDraft(prop, { stored, sealed, expressions });
       }
       plain.current = next;
       setDrafts(next);
@@ -231,12 +271,13 @@ export function usePropForm({
     reset() {
       if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
+      setSaves((before) => before + 1);
+      setOutdated({});
       setAll(false);
       setRefused({});
       setTouched(new Set());
       const drafts: Record<string, Draft | undefined> = {};
-      for (const prop of props)
-        drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
+      for (const prop of props) drafts[prop.name] = plainOf(prop);
       plain.current = drafts;
       setDrafts(drafts);
     },

@@ -99,7 +99,11 @@ function Content({
       <Tag>v{version}</Tag>
       <span className="cut">{message ?? "deployed"}</span>
       <span className="dim nowrap">
-        {by !== undefined && <>{by}, </>}
+        {by !== undefined && (
+          <>
+            <bdi>{by}</bdi>,{" "}
+          </>
+        )}
         <When at={at} />
       </span>
       {version > 1 && (

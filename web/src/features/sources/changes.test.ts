@@ -34,6 +34,19 @@ test("a form's changes are named; a secret is shown as one, whatever is typed", 
   expect(JSON.stringify(changes)).not.toContain("hush");
 });
 
+test("a field that is left empty goes back to its default", () => {
+  const source = { configured_props: { n: 7, m: 5, tags: ["a"], own: 1 } };
+  const props = ["n", "m"].map((name) => ({ name, secret: false, default: 5 }));
+  props.push({ name: "own", secret: false, default: 5 });
+  const form = { props, values: { own: 2, tags: ["a"] } };
+  expect(formChanges(source, form)).toEqual([
+    { name: "own", before: 1, after: 2 },
+    { name: "n", before: 7, after: 5 },
+  ]);
+  // To the server what is empty is null; it gives the default.
+  expect(valuesToSave(source, source, form).values).toEqual({ n: null, own: 2 });
+});
+
 test("versions differ by props, secrets that are new or gone, and limits", () => {
   const before = { ...source, calls_per_isolate: 1, concurrency: null };
   const after = {

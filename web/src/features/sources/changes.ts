@@ -36,6 +36,9 @@ export function formChanges(source: Stored, form: Form): Change[] {
     if (stored.includes(name)) before[name] = typed.includes(name) ? "a secret" : undefined;
     if (typed.includes(name)) after[name] = "a new secret";
   }
+  // The server gives what is left empty its default.
+  const defaults = form.props.filter(({ name, secret }) => !secret && name in before);
+  for (const prop of defaults) after[prop.name] ??= shownProps({ value: prop.default }).value;
   return changesOf(before, after);
 }
 
@@ -69,7 +72,7 @@ export function valuesToSave(
 
 type Stored = Pick<SourceDeployment, "configured_props" | "sealed_props">;
 
-type Form = { props: readonly Pick<PropDef, "name" | "secret">[]; values: Named };
+type Form = { props: readonly Pick<PropDef, "name" | "secret" | "default">[]; values: Named };
 
 type Named = Readonly<Record<string, unknown>>;
 

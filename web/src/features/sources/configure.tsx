@@ -9,6 +9,7 @@ import { ApiError, sentence } from "~/api/errors";
 import { asJsonObject } from "~/api/json";
 import { problemsOf } from "~/api/props";
 import type { Source } from "~/api/schema";
+import { useKeptField } from "~/shell/kept-text";
 import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
 import { WouldGo } from "~/shell/would-go";
@@ -35,8 +36,9 @@ export function Configure({
 }) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
-  const [name, setName] = useState(source.name);
-  const [message, setMessage] = useState("");
+  const named = useKeptField(`source.${source.id}.name`, source.name);
+  const said = useKeptField(`source.${source.id}.message`);
+  const [name, message] = [named.text, said.text];
   // What the form was filled in over: others may save meanwhile.
   const [base, setBase] = useState(source);
   const [clashes, setClashes] = useState<readonly Change[]>([]);
@@ -74,8 +76,8 @@ export function Configure({
       if (changed === undefined) return;
       form.done(taken);
       setBase(changed);
-      setName(changed.name);
-      setMessage("");
+      named.done(changed.name);
+      said.done("");
       queries.setQueryData(sourceQuery(source.id).queryKey, changed);
       void queries.invalidateQueries({ queryKey: ["sources"] });
       void queries.invalidateQueries({ queryKey: sourceVersionsQuery(source.id).queryKey });
@@ -95,11 +97,16 @@ export function Configure({
         if (form.reveal()) save.mutate("ask");
       }}
     >
+      {refused !== undefined && <Banner title={refused} />}
       <Fields className="fields" locked={refused !== undefined}>
         <div className="form-grid">
           <Field label="Name">
             {(control) => (
-              <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
+              <Input
+                {...control}
+                value={name}
+                onChange={(event) => named.set(event.target.value)}
+              />
             )}
           </Field>
         </div>
@@ -119,7 +126,7 @@ export function Configure({
                   maxLength={500}
                   placeholder="What this version changes, and why"
                   value={message}
-                  onChange={(event) => setMessage(event.target.value)}
+                  onChange={(event) => said.set(event.target.value)}
                 />
               )}
             </Field>
@@ -166,8 +173,8 @@ export function Configure({
               form.reset();
               setBase(source);
               setClashes([]);
-              setMessage("");
-              setName(source.name);
+              said.done("");
+              named.done(source.name);
             }}
           >
             Undo all

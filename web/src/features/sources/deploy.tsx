@@ -10,7 +10,7 @@ import { ApiError, sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { problemsOf } from "~/api/props";
-import { useKeptText } from "~/shell/kept-text";
+import { useKeptField } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
@@ -59,8 +59,9 @@ export function DeploySource({
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const kept = `deploy-source.${"key" in named ? named.key : named.component_id}`;
-  const [given, setGiven] = useKeptText(`${kept}.name`);
-  const [message, setMessage] = useKeptText(`${kept}.message`);
+  const titled = useKeptField(`${kept}.name`);
+  const said = useKeptField(`${kept}.message`);
+  const [given, message] = [titled.text, said.text];
   const deploy = useMutation({
     mutationFn: () =>
       data(
@@ -76,6 +77,8 @@ export function DeploySource({
       ),
     onSuccess: (source) => {
       form.done();
+      titled.done("");
+      said.done("");
       say({ title: `${source.name} is deployed`, shape: "succeeded" });
       void queries.invalidateQueries({ queryKey: ["sources"] });
       if (onDeployed === undefined)
@@ -151,7 +154,7 @@ export function DeploySource({
                 disabled={refused !== undefined}
                 placeholder={name}
                 value={given}
-                onChange={(event) => setGiven(event.target.value)}
+                onChange={(event) => titled.set(event.target.value)}
               />
             )}
           </Field>
@@ -162,7 +165,7 @@ export function DeploySource({
                 maxLength={500}
                 disabled={refused !== undefined}
                 value={message}
-                onChange={(event) => setMessage(event.target.value)}
+                onChange={(event) => said.set(event.target.value)}
               />
             )}
           </Field>

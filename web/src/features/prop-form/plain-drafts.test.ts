@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { propsOf } from "~/api/props";
+import { plainDraft } from "./plain-drafts";
+
+const props = propsOf([
+  { name: "tok", type: "string", secret: true, optional: true, default: "dflt-secret" },
+  { name: "n", type: "integer", optional: true, default: 5 },
+  { name: "blank", type: "string", label: " \t", default: "x" },
+]);
+
+const plain = (stored: Record<string, never> | { n: number }, sealed: string[]) =>
+  props.map((prop) => plainDraft(prop, { stored, sealed, expressions: false }));
+
+test("a default fills in a field without a value, but never that of a secret that is set", () => {
+  const n = { kind: "text", text: "5" };
+  const blank = { kind: "text", text: "x" };
+  expect(plain({}, [])).toEqual([{ kind: "text", text: "dflt-secret" }, n, blank]);
+  expect(plain({}, ["tok"])).toEqual([undefined, n, blank]);
+  expect(plain({ n: 7 }, ["tok"])).toEqual([undefined, { kind: "text", text: "7" }, blank]);
+});
+
+test("a field whose label is blank is named as the prop is", () => {
+  expect(props[2]?.label).toBe("blank");
+});
