@@ -50,8 +50,29 @@ async fn s2_7_2_a_cron_timer_has_its_expression_and_both_time_zones_in_the_event
             && event.get("interval_seconds").is_none(),
         "{event}"
     );
-    assert!(event["timezone_configured"]["iso8601"].to_string().contains("+05:30"), "{event}");
-    assert!(event["timezone_utc"].is_object(), "{event}");
+    for (zone, offset) in [("timezone_configured", "+05:30"), ("timezone_utc", "Z")] {
+        let shown = &event[zone]["iso8601"];
+        let [date, time] = ["date", "time"].map(|part| shown[part].as_str().expect("a text"));
+        assert_eq!(shown["timestamp"], format!("{date}T{time}"), "{event}");
+        assert!(date.len() == 10 && time.ends_with(offset), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn s2_7_2_a_tick_of_a_workflow_has_both_time_zones() {
+    let server = Server::shared().await;
+    let step =
+        "export default defineComponent({ run({ steps }) { return steps.trigger.event; } });";
+    let triggers = json!([{ "type": "timer", "props": { "intervalSeconds": 1 } }]);
+    let workflow = server.workflow("ticks", triggers, &[("s", step)]).await;
+    let runs = format!("/workflows/{}/runs?status=succeeded", id(&workflow));
+    let list = server.until("a tick", &runs, |l| l["page_info"]["count"].as_u64() >= Some(1)).await;
+    let event = &list["data"][0]["steps"][0]["exports"]["$return_value"];
+    assert_eq!(event["interval_seconds"], 1, "{event}");
+    for zone in ["timezone_configured", "timezone_utc"] {
+        assert!(event[zone]["iso8601"]["date"].is_string(), "{event}");
+    }
+    server.put(&format!("/workflows/{}", id(&workflow)), &json!({ "active": false })).await.data();
 }
 
 #[tokio::test]
