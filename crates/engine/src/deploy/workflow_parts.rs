@@ -7,6 +7,7 @@ use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId
 use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
 use millrace_model::schedule::Schedule;
+use millrace_model::subscription::check_stream;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
 use serde_json::{Value, json};
@@ -428,7 +429,9 @@ impl Engine {
                         .ok_or_else(|| EngineError::missing(&format!("{field}.id"), "a source trigger needs the `id` of a deployed source"))?;
                     let id: SourceId = given.parse().map_err(|_| EngineError::not_found("source", given))?;
                     self.owned_source(caller, &id).await?;
-                    Trigger::Source { id, event_name: request.event_name.clone().unwrap_or_default() }
+                    let event_name = request.event_name.clone().unwrap_or_default();
+                    check_stream(given, &event_name).map_err(|refused| EngineError::invalid(&format!("{field}.event_name"), refused))?;
+                    Trigger::Source { id, event_name }
                 }
                 other => {
                     return Err(EngineError::invalid(
