@@ -127,6 +127,27 @@ async fn s2_7_2_a_value_wins_over_the_default_and_what_is_no_schedule_is_refused
 }
 
 #[tokio::test]
+async fn s2_7_3_a_status_that_is_refused_is_named_to_the_caller() {
+    let server = Server::shared().await;
+    let body = "this.http.respond({ status: JSON.parse(event.query.status), body: 'x' });";
+    let source = server.source(&answering(body), json!({})).await;
+    for (status, shown) in
+        [("100", "the status 100"), ("200.5", "the status 200.5"), ("\"abc\"", "no number")]
+    {
+        let url = endpoint(&source);
+        let asked = answer(server.raw(Method::GET, &url).query(&[("status", status)])).await;
+        assert_eq!(asked.status, 500, "{status}");
+        assert!(
+            asked.text.contains(shown) && asked.text.contains("allowed are integers from 200"),
+            "{}",
+            asked.text
+        );
+    }
+    let asked = answer(server.raw(Method::GET, &endpoint(&source)).query(&[("status", "204")]));
+    assert_eq!(asked.await.status, 204);
+}
+
+#[tokio::test]
 async fn s2_7_3_an_http_event_has_the_fields_of_the_spec_and_respond_answers() {
     let server = Server::shared().await;
     let code = "export default { name: 'h', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(event) { this.http.respond({ status: 201, headers: { 'x-a': 'b' }, body: { event, endpoint: this.http.endpoint } }); } };";
