@@ -38,6 +38,8 @@ export class CallContext implements Scope {
   #held: string | undefined;
   /** Fails the call from outside its own promise: an error of something it did not await. */
   fail: (error: unknown, namespace: string | undefined) => void = () => {};
+  /** The status of an answer that was refused, in words for whoever waits for it; null once one was not. */
+  refusedStatus: string | null | undefined;
   /** Takes answers of the server to what this call asked. */
   answered: ((frame: Record<string, unknown>) => void) | undefined;
 

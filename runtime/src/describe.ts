@@ -20,6 +20,7 @@ export function describe(prepared: Prepared): Bag {
   // Anything else would be left out without a word: a source without `run` emits its event.
   mustBe("run", component.run, "a function", typeof component.run === "function");
   mustBe("props", component.props, "an object", isObject(component.props));
+  mustBe("methods", component.methods, "an object of functions", isObject(component.methods));
   mustBe("hooks", component.hooks, "an object of functions", isObject(component.hooks));
   const hooks = Object.entries(component.hooks ?? {});
   for (const [name, hook] of hooks) mustBe(`hooks.${name}`, hook, "a function", typeof hook === "function");

@@ -19,8 +19,10 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   const code = Number(status ?? 200);
   // HTTP answers 1xx are interim: no client would see an end.
   if (!Number.isInteger(code) || code < 200 || code > 599) {
+    if (call.refusedStatus !== null) call.refusedStatus = typeof status === "number" ? `the status ${status}` : "a status that is no number";
     throw new RangeError(`respond: the status ${String(status)} is not an integer from 200 to 599`);
   }
+  call.refusedStatus = null;
   const list = headerList("respond", headers);
   checkHeaders("respond", list);
   for (const [name, value] of list) {
@@ -49,6 +51,13 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
     frame(jsonText(body, "the body of the response") ?? "", "utf8");
   }
   return Promise.resolve();
+}
+
+/** Answers a request for code whose only answers had a status that is refused. */
+export function answerRefused(call: CallContext): void {
+  if (typeof call.refusedStatus !== "string") return;
+  const text = `The source called this.http.respond() with ${call.refusedStatus}; allowed are integers from 200 to 599`;
+  call.send({ t: "respond", status: 500, headers: [["content-type", "text/plain; charset=utf-8"]], body: text, encoding: "utf8", immediate: false });
 }
 
 const FIELDS = ["status", "headers", "body", "immediate"];

@@ -7,7 +7,7 @@ import type { Prepared } from "./instance.ts";
 import { dirsOf, mirror } from "./mirror.ts";
 import type { ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
-import { httpInterface } from "./respond.ts";
+import { answerRefused, httpInterface } from "./respond.ts";
 import { dataStore } from "./store.ts";
 import type { Bag, CallFrame, Fn } from "./types.ts";
 
@@ -23,10 +23,18 @@ export async function runSource(prepared: Prepared, frame: CallFrame, call: Call
     (self["$emit"] as Fn)(event, { id: timestampOf(event), ts: Date.now() });
     return undefined;
   }
+  try {
+    return await ranOnce(prepared, prepared.component.run, frame, call, self, event);
+  } finally {
+    answerRefused(call);
+  }
+}
+
+async function ranOnce(prepared: Prepared, run: Fn, frame: CallFrame, call: CallContext, self: Bag, event: unknown): Promise<unknown> {
   const dirs = dirsOf(prepared.propsWith(frame["dynamic_props"]), (frame["props"] ?? {}) as Bag);
-  if (dirs.length === 0) return await prepared.component.run.call(self, event);
+  if (dirs.length === 0) return await run.call(self, event);
   const keep = await mirror(dirs, call);
-  const returned = await prepared.component.run.call(self, event);
+  const returned = await run.call(self, event);
   await keep();
   return returned;
 }

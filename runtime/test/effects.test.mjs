@@ -89,7 +89,16 @@ test("a status that no client would take for an answer is refused where respond 
   for (const status of [0, 99, 100, 101, 199, 600, 200.5, "x"]) {
     const frames = await run(code, { ...source, props: http, event: { status } });
     assert.equal(done(frames).error.message, `respond: the status ${status} is not an integer from 200 to 599`);
-    assert.equal(frames.some((f) => f.t === "respond"), false);
+    const shown = typeof status === "number" ? `the status ${status}` : "a status that is no number";
+    const answers = frames.filter((f) => f.t === "respond").map(({ status, body }) => [status, body]);
+    assert.deepEqual(answers, [[500, `The source called this.http.respond() with ${shown}; allowed are integers from 200 to 599`]]);
+  }
+});
+
+test("a status that is refused makes no answer where the code gives another", async () => {
+  for (const code of ["answer(201); try { answer(100); } catch {}", "try { answer(100); } catch {} answer(201);"]) {
+    const frames = await run(`export default { props: { http: "$.interface.http" }, run() { const answer = (status) => this.http.respond({ status }); ${code} } };`, { ...source, props: http });
+    assert.deepEqual(frames.filter((f) => f.t === "respond").map((f) => f.status), [201], code);
   }
 });
 

@@ -301,7 +301,7 @@ export interface SendConfigHTTP {
 export type SendConfigEmail = Parameters<Dollar["send"]["email"]>[0];
 export type SendConfigS3 = Parameters<Dollar["send"]["s3"]>[0];
 export type SendConfigSSE = { channel: string; payload: SendPayload };
-export type SendConfigEmit = { raw_event: SendPayload };
+export type SendConfigEmit = { raw_event: SendPayload; event?: SendPayload; name?: string };
 export type SendConfigHTTPKv = { [name: string]: string };
 export type SendConfigHTTPAuth = { username: string; password: string };
 export type SendPayload = Loose;

@@ -20,6 +20,23 @@ async fn an_empty_path_deletes_no_file_store() {
 }
 
 #[tokio::test]
+async fn dev_watches_a_file_and_says_what_deploys_a_key() {
+    let server = Server::shared().await;
+    let shell = Shell::new(&server);
+    let code =
+        "export default { key: 'ticks', name: 'T', version: '0.0.1', type: 'source', run() {} };";
+    shell.write(&[("ticks.mjs", code)]);
+    shell.run(&["publish", "ticks.mjs"]).ok();
+    shell.run(&["deploy", "ticks"]).ok();
+    let source = server.get("/users/me/sources").await.json["data"][0].clone();
+    let dc = source["id"].as_str().expect("an id");
+    let refused = shell.run(&["dev", "--dc", dc, "ticks"]).fails(2);
+    assert!(refused.contains("there is no file `ticks`"), "{refused}");
+    assert!(refused.contains("millrace update SOURCE --code KEY"), "{refused}");
+    shell.run(&["update", dc, "--code", "ticks"]).ok();
+}
+
+#[tokio::test]
 async fn one_record_is_made_from_a_file_of_a_project() {
     let server = Server::shared().await;
     let code =

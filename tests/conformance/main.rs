@@ -51,4 +51,5 @@ mod sign_in;
 mod streams_elsewhere;
 mod system;
 mod terminal;
+mod terminal_values;
 mod workflow_files;

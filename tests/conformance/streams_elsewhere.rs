@@ -124,3 +124,31 @@ async fn a_run_and_a_replay_of_the_other_server_are_followed_to_their_end() {
         .collect();
     assert_eq!(states.len(), states.iter().collect::<BTreeSet<_>>().len(), "{states:?}");
 }
+
+#[tokio::test]
+async fn errors_in_the_log_of_the_other_server_come_once() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let code = "export default { name: 's', version: '1', props: { http: '$.interface.http' }, run(e) { console.log('line', e.body.n); throw new Error(`breaks ${e.body.n}`); } };";
+    let source = pair.a.source(code, json!({})).await;
+    let mut stream = opened(&pair.b, &format!("logs:{}", id(&source)), "").await;
+    for n in 0..3 {
+        let request = pair.a.raw(Method::POST, &endpoint(&source));
+        assert_eq!(answer(request.json(&json!({ "n": n }))).await.status, 200);
+    }
+    let hook = "export default { name: 's', version: '2', run() {}, hooks: { activate() { console.log('tries'); throw new Error('refuses'); } } };";
+    let update =
+        pair.a.put(&format!("/sources/{}", id(&source)), &json!({ "component_code": hook })).await;
+    assert_eq!(update.refusal(), (422, "hook_failed"), "{}", update.text);
+    let words: Vec<String> = (0..3)
+        .flat_map(|n| [format!("line {n}"), format!("Error: breaks {n}")])
+        .chain(["tries".into(), "the activate hook failed: Error: refuses".into()])
+        .collect();
+    let mut lines: Vec<String> = Vec::new();
+    let all =
+        |lines: &[String]| words.iter().all(|word| lines.iter().any(|line| line.starts_with(word)));
+    while !all(&lines) {
+        let frame = stream.next().await.expect("a frame");
+        lines.extend(frame.2["data"]["text"].as_str().map(str::to_owned));
+    }
+    assert_eq!(lines.len(), words.len(), "{lines:?}");
+}

@@ -70,12 +70,12 @@ async fn r5_deploy_connects_an_account_that_is_missing_and_asks_again_for_what_i
     let mut terminal = on_terminal(&shell, &["deploy", "ask.mjs"]);
     terminal.until("How many");
     terminal.types(&format!("12{ENTER}"));
-    terminal.until("no account of acme is connected yet");
-    terminal.until("api_key");
-    terminal.types(&format!("k-1{ENTER}"));
     terminal.until("the prop `count` has the value `12`, allowed is an integer from 1 to 9");
     terminal.until("How many");
     terminal.types(&format!("3{ENTER}"));
+    terminal.until("no account of acme is connected yet");
+    terminal.until("api_key");
+    terminal.types(&format!("k-1{ENTER}"));
     terminal.until("name_slug: ask");
     assert_eq!(terminal.ends().0, 0);
     let source = server.get("/users/me/sources").await.json["data"][0].clone();

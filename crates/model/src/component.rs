@@ -149,13 +149,17 @@ impl PropDef {
     /// Whether a configured value is required at deploy: interfaces, services, apps' display and
     /// optional or defaulted props are not, nor what a form does not show or let be changed.
     pub fn required(&self) -> bool {
+        self.asks_for_value() && self.item_type().needs_value()
+    }
+
+    /// Whether a form asks for a value and has none of its own.
+    pub fn asks_for_value(&self) -> bool {
         let is_set = |field: &str| self.rest.get(field) == Some(&Value::Bool(true));
         !(self.optional == Some(true)
             || is_set("hidden")
             || is_set("disabled")
             || self.default.is_some()
-            || self.rest.contains_key("static")
-            || !self.item_type().needs_value())
+            || self.rest.contains_key("static"))
     }
 
     /// The type of the value, or of a list's items.

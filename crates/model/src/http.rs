@@ -64,7 +64,7 @@ impl BodyFault {
 /// What is sent back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointResponse {
-    /// 100 to 599 (spec 8).
+    /// 200 to 599: 1xx are interim, and end no exchange.
     pub status: u16,
     /// Header names and values.
     pub headers: Vec<(String, String)>,

@@ -169,6 +169,11 @@ pub fn unknown(defs: &[PropDef], given: &Map<String, Value>) -> Vec<PropError> {
     given.keys().filter(is_unknown).map(error).collect()
 }
 
+/// The error of a prop without a value.
+pub fn missing(def: &PropDef) -> PropError {
+    PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() }
+}
+
 /// The names that an error lists.
 fn names_of(defs: &[PropDef]) -> String {
     let names: Vec<_> =
@@ -188,7 +193,7 @@ fn value_of(
 ) -> Result<Option<Value>, PropError> {
     let given = given.get(&def.name).filter(|v| !v.is_null());
     match PropType::parse(&def.prop_type) {
-        (PropType::TimerInterface, false) => return timer(def, given, now).map(Some),
+        (PropType::TimerInterface, false) => return timer(def, given, now),
         (PropType::HttpInterface | PropType::Db | PropType::AppHook, false) => {
             return made_here(def, given).map(Some);
         }
@@ -207,12 +212,7 @@ fn value_of(
             return Ok(None);
         }
         (None, Some(default)) if !default.is_null() => default.clone(),
-        _ if def.required() && site == Site::Source => {
-            return Err(PropError::Missing {
-                name: def.name.clone(),
-                prop_type: def.prop_type.clone(),
-            });
-        }
+        _ if def.required() && site == Site::Source => return Err(missing(def)),
         _ => return Ok(None),
     };
     let value = if def.app().is_some() { account_record(value) } else { value };
@@ -485,13 +485,12 @@ pub fn timer_value(schedule: &Schedule) -> Value {
     }
 }
 
-fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, PropError> {
-    let value = def.rest.get("static").or(given).or(def.default.as_ref());
+/// None: an optional timer without a schedule.
+fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Option<Value>, PropError> {
+    let Some(value) = def.rest.get("static").or(given).or(def.default.as_ref()) else {
+        return if def.asks_for_value() { Err(missing(def)) } else { Ok(None) };
+    };
     let schedule_error = |source| PropError::Schedule { name: def.name.clone(), source };
-    let value = value.ok_or_else(|| PropError::Missing {
-        name: def.name.clone(),
-        prop_type: def.prop_type.clone(),
-    })?;
     const FIELDS: [&str; 5] = ["type", "cron", "timezone", "intervalSeconds", "interval_seconds"];
     // Of a definition the first that is understood counts, as on the hosted platform.
     let unread = given
@@ -505,7 +504,7 @@ fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, 
         return Err(schedule_error(ScheduleError::Ambiguous { value, reason }));
     }
     match parse_timer(value, now).map_err(schedule_error)? {
-        Some(schedule) => Ok(timer_value(&schedule)),
+        Some(schedule) => Ok(Some(timer_value(&schedule))),
         None => Err(PropError::Type {
             name: def.name.clone(),
             value: shown(&value.to_string()),

@@ -1,7 +1,7 @@
 //! Subscriptions: an emitter's stream to a listener (spec 2.1).
 
 use crate::clock::Timestamp;
-use crate::ids::{AutoSubscriptionId, OrgId, SubscriptionId};
+use crate::ids::{AutoSubscriptionId, OrgId, SubscriptionId, WorkflowId};
 
 /// The stream of errors.
 pub const ERRORS: &str = "$errors";
@@ -29,6 +29,32 @@ pub fn check_channel(name: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Checks the stream that a subscription names: one on which events come. Log lines are passed on
+/// of sources alone.
+///
+/// # Errors
+/// What is allowed, in a sentence that names the stream.
+pub fn check_stream(emitter: &str, name: &str) -> Result<(), String> {
+    let is_of_workflows = emitter.starts_with(WorkflowId::PREFIX);
+    if name == LOGS && is_of_workflows {
+        return Err(format!(
+            "`{LOGS}` is a stream of sources, and `{}` is none; allowed are the id of a source, `{ALL_SOURCES}` and the organization's id; lines of a workflow are read from its logs",
+            crate::shown(emitter)
+        ));
+    }
+    if [ERRORS, LOGS].contains(&name) {
+        return Ok(());
+    }
+    if check_channel(name).is_err() || name.chars().any(char::is_control) {
+        return Err(format!(
+            "no event comes on `{}`; allowed are `{ERRORS}`, `{LOGS}` of sources, and channels: one line of up to {CHANNEL_CHARS_MAX} characters that does not begin with `$`, or nothing for the default channel",
+            crate::shown(name)
+        ));
+    }
+    Ok(())
+}
+
 /// All workflows of the organization as an emitter.
 pub const ALL_WORKFLOWS: &str = "p_*";
 /// All sources of the organization as an emitter.
@@ -67,4 +93,30 @@ pub struct AutoSubscription {
     pub event_name: String,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_one_on_which_events_come() {
+        for (emitter, name) in
+            [("dc_1", ""), ("p_1", "new orders"), ("p_*", ERRORS), ("dc_1", LOGS), ("o_1", LOGS)]
+        {
+            assert_eq!(check_stream(emitter, name), Ok(()), "{emitter} {name}");
+        }
+        let long = "a".repeat(CHANNEL_CHARS_MAX + 1);
+        for (emitter, name) in [
+            ("p_1", LOGS),
+            ("p_*", LOGS),
+            ("dc_1", "$foo"),
+            ("dc_1", DEFERRED),
+            ("dc_1", TEST),
+            ("dc_1", "two\nlines"),
+            ("dc_1", long.as_str()),
+        ] {
+            assert!(check_stream(emitter, name).is_err(), "{emitter} {name}");
+        }
+    }
 }

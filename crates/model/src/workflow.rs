@@ -213,6 +213,9 @@ pub struct Step {
     /// component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dynamic_props: Option<Vec<PropDef>>,
+    /// Why `additionalProps` gave none for these values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic_props_refused: Option<String>,
     /// Values by prop name; may hold `{{expressions}}`.
     #[serde(default)]
     pub props: Map<String, Value>,

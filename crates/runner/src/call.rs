@@ -196,9 +196,9 @@ impl UnderWay {
             }
             FromHost::Db { key, value, .. } => Effect::Db { key, value: value.map(owned) },
             FromHost::Respond { status, headers, body, encoding, immediate, .. } => {
-                if !(100..=599).contains(&status) {
+                if !(200..=599).contains(&status) {
                     return Err(WireError::OutOfOrder(
-                        "a response with a status outside 100 to 599",
+                        "a response with a status outside 200 to 599",
                     ));
                 }
                 if let Err(error) = check_headers(

@@ -338,7 +338,7 @@ pub enum Effect {
 /// An HTTP answer from code.
 #[derive(Clone, Debug)]
 pub struct HttpResponse {
-    /// 100 to 599.
+    /// 200 to 599.
     pub status: u16,
     /// Names and values.
     pub headers: Vec<(String, String)>,

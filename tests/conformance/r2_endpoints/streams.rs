@@ -235,3 +235,49 @@ async fn r2_37_a_request_that_is_kept_for_tests_is_an_event_of_its_workflow() {
     let kept = |event: &Value| event["event"]["body"]["n"] == 4;
     until(&mut stream, &[("event", &kept)]).await;
 }
+
+/// Lines that the server adds once a run or hook has ended come after those of its code.
+#[tokio::test]
+async fn r2_37_a_stream_of_lines_carries_the_errors_that_the_log_has() {
+    let server = Server::shared().await;
+    let code = "export default { name: 's', version: '1', dedupe: 'unique', run() { console.log('begins'); this.$emit({ n: 1 }); throw new Error('breaks'); } };";
+    let source = server.source(code, json!({})).await;
+    let mut stream = opened(&server, &format!("logs:{}", id(&source)), "").await;
+    let run = server.run_now(&source, json!({})).await;
+    assert_eq!(run["status"], "failed", "{run}");
+    let hook = "export default { name: 's', version: '2', run() {}, hooks: { activate() { throw new Error('refuses'); } } };";
+    let path = format!("/sources/{}", id(&source));
+    let update = server.put(&path, &json!({ "component_code": hook })).await;
+    assert_eq!(update.refusal(), (422, "hook_failed"), "{}", update.text);
+    let has = |text: &'static str| {
+        move |line: &Value| line["text"].as_str().is_some_and(|shown| shown.contains(text))
+    };
+    let hook_failed = has("the activate hook failed: Error: refuses");
+    let seen = until(&mut stream, &[("log", &hook_failed)]).await;
+    let lines: Vec<&Value> = seen.iter().map(|(.., data)| &data["data"]).collect();
+    let words =
+        ["begins", "Error: breaks", "which `dedupe` needs", "the activate hook failed: Error:"];
+    assert_eq!(lines.len(), words.len(), "{seen:?}");
+    for (line, word) in lines.iter().zip(words) {
+        assert!(has(word)(line), "{word}: {seen:?}");
+    }
+    let stored = server.get(&format!("{path}/logs")).await.data();
+    let stored: Vec<&Value> =
+        stored.as_array().expect("lines").iter().map(|line| &line["text"]).collect();
+    assert_eq!(lines.iter().map(|line| &line["text"]).collect::<Vec<_>>(), stored);
+}
+
+#[tokio::test]
+async fn r2_37_a_stream_of_lines_says_what_a_workflow_could_not_send() {
+    let server = Server::shared().await;
+    let step = "export default defineComponent({ run({ $ }) { console.log('begins'); $.send.emit({ n: 1 }, '$errors'); } });";
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("one", step)]).await;
+    let mut stream = opened(&server, &format!("logs:{}", id(&workflow)), "").await;
+    assert_eq!(answer(server.raw(Method::POST, &endpoint(&workflow))).await.status, 200);
+    let refused = |line: &Value| {
+        line["level"] == "error"
+            && line["text"].as_str().is_some_and(|text| text.contains("was not emitted"))
+    };
+    let seen = until(&mut stream, &[("log", &refused)]).await;
+    assert_eq!(seen.len(), 2, "{seen:?}");
+}

@@ -233,11 +233,47 @@ async fn r4_a_step_with_a_value_for_a_prop_that_its_code_does_not_have_says_so()
     let mended = step(declared, json!({ "url": "https://a.test" }));
     let again = server.put(&path, &json!({ "steps": [mended] })).await.data();
     assert_eq!(again["steps"][0]["warnings"], json!([]));
-    // What props there are is only known as it runs.
+    // What props there are is only known as it runs: it says why.
     let made_later = step(
         "additionalProps() { throw new Error('later'); },",
         json!({ "later": "{{ steps.trigger.event.x }}" }),
     );
     let again = server.put(&path, &json!({ "steps": [made_later] })).await.data();
+    let warnings = json!(["the component could not say which props it needs: Error: later"]);
+    assert_eq!(again["steps"][0]["warnings"], warnings);
+}
+
+/// A draft may be incomplete: it is kept, and deployed, and says what it lacks.
+#[tokio::test]
+async fn r4_a_step_that_lacks_values_says_so() {
+    let server = Server::shared().await;
+    let code = "export default defineComponent({
+      props: { url: 'string', named: { type: 'string', optional: true }, kind: { type: 'string', reloadProps: true, optional: true }, slack: { type: 'app', app: 'slack' } },
+      additionalProps() { if (this.kind === 'odd') throw new ConfigurationError('choose another kind'); return { limit: { type: 'integer' } }; },
+      run() {} });
+      class ConfigurationError extends Error { name = 'ConfigurationError'; }";
+    let step = |props: Value| json!({ "namespace": "s", "code": code, "props": props });
+    let lacks = |name: &str, of: &str| {
+        json!(format!("the prop `{name}` ({of}) is required and has no value"))
+    };
+    let account = json!("the prop `slack` names no account: it needs one of the app `slack`");
+    let body = json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": [step(json!({}))] });
+    let made = server.post("/workflows", &body).await.data();
+    let all = json!([lacks("url", "string"), account, lacks("limit", "integer")]);
+    assert_eq!(made["steps"][0]["warnings"], all);
+    let path = format!("/workflows/{}", id(&made));
+    let deployed = server.post(&format!("{path}/deploy"), &json!({})).await.data();
+    assert_eq!(deployed["steps"][0]["warnings"], all);
+    // What the component says of a value stands first.
+    let odd = step(json!({ "url": "{{ steps.trigger.event.url }}", "kind": "odd" }));
+    let again = server.put(&path, &json!({ "steps": [odd] })).await.data();
+    let refused = json!(
+        "the component could not say which props it needs: ConfigurationError: choose another kind"
+    );
+    assert_eq!(again["steps"][0]["warnings"], json!([refused, account]));
+    // A step that is not run lacks nothing.
+    let mut off = step(json!({}));
+    off["disabled"] = json!(true);
+    let again = server.put(&path, &json!({ "steps": [off] })).await.data();
     assert_eq!(again["steps"][0]["warnings"], json!([]));
 }

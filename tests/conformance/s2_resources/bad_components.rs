@@ -155,6 +155,7 @@ async fn s2_6_a_run_or_hook_that_is_no_function_and_props_that_are_no_object_are
             "props: '$.service.db', run() {}",
             "`props` of the component must be an object; it is a string",
         ),
+        ("methods: 5, run() {}", "`methods` of the component must be an object of functions"),
         ("hooks() {}, run() {}", "`hooks` of the component must be an object of functions"),
         ("hooks: { deploy: 5 }, run() {}", "`hooks.deploy` of the component must be a function"),
     ] {

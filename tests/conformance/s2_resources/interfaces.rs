@@ -50,8 +50,29 @@ async fn s2_7_2_a_cron_timer_has_its_expression_and_both_time_zones_in_the_event
             && event.get("interval_seconds").is_none(),
         "{event}"
     );
-    assert!(event["timezone_configured"]["iso8601"].to_string().contains("+05:30"), "{event}");
-    assert!(event["timezone_utc"].is_object(), "{event}");
+    for (zone, offset) in [("timezone_configured", "+05:30"), ("timezone_utc", "Z")] {
+        let shown = &event[zone]["iso8601"];
+        let [date, time] = ["date", "time"].map(|part| shown[part].as_str().expect("a text"));
+        assert_eq!(shown["timestamp"], format!("{date}T{time}"), "{event}");
+        assert!(date.len() == 10 && time.ends_with(offset), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn s2_7_2_a_tick_of_a_workflow_has_both_time_zones() {
+    let server = Server::shared().await;
+    let step =
+        "export default defineComponent({ run({ steps }) { return steps.trigger.event; } });";
+    let triggers = json!([{ "type": "timer", "props": { "intervalSeconds": 1 } }]);
+    let workflow = server.workflow("ticks", triggers, &[("s", step)]).await;
+    let runs = format!("/workflows/{}/runs?status=succeeded", id(&workflow));
+    let list = server.until("a tick", &runs, |l| l["page_info"]["count"].as_u64() >= Some(1)).await;
+    let event = &list["data"][0]["steps"][0]["exports"]["$return_value"];
+    assert_eq!(event["interval_seconds"], 1, "{event}");
+    for zone in ["timezone_configured", "timezone_utc"] {
+        assert!(event[zone]["iso8601"]["date"].is_string(), "{event}");
+    }
+    server.put(&format!("/workflows/{}", id(&workflow)), &json!({ "active": false })).await.data();
 }
 
 #[tokio::test]
@@ -103,6 +124,27 @@ async fn s2_7_2_a_value_wins_over_the_default_and_what_is_no_schedule_is_refused
         (bare.refusal(), &bare.json["details"]["props"][0]["prop"]),
         ((422, "missing_props"), &json!("timer"))
     );
+}
+
+#[tokio::test]
+async fn s2_7_3_a_status_that_is_refused_is_named_to_the_caller() {
+    let server = Server::shared().await;
+    let body = "this.http.respond({ status: JSON.parse(event.query.status), body: 'x' });";
+    let source = server.source(&answering(body), json!({})).await;
+    for (status, shown) in
+        [("100", "the status 100"), ("200.5", "the status 200.5"), ("\"abc\"", "no number")]
+    {
+        let url = endpoint(&source);
+        let asked = answer(server.raw(Method::GET, &url).query(&[("status", status)])).await;
+        assert_eq!(asked.status, 500, "{status}");
+        assert!(
+            asked.text.contains(shown) && asked.text.contains("allowed are integers from 200"),
+            "{}",
+            asked.text
+        );
+    }
+    let asked = answer(server.raw(Method::GET, &endpoint(&source)).query(&[("status", "204")]));
+    assert_eq!(asked.await.status, 204);
 }
 
 #[tokio::test]

@@ -288,3 +288,36 @@ async fn s2_1_a_subscription_connects_an_emitter_to_a_listener_for_one_stream() 
         );
     }
 }
+
+/// A subscription on which no event could come is refused, and so is such a trigger.
+#[tokio::test]
+async fn s2_1_a_stream_on_which_no_event_comes_is_refused() {
+    let server = Server::shared().await;
+    let step = "export default defineComponent({ run() {} });";
+    let source =
+        server.source("export default { name: 's', version: '1', run() {} };", json!({})).await;
+    let workflow = server.workflow("w", json!([]), &[("a", step)]).await;
+    let long = "a".repeat(201);
+    for (emitter, name) in [
+        (id(&source), "$foo"),
+        (id(&source), "$in"),
+        (id(&source), long.as_str()),
+        (id(&workflow), "$logs"),
+        ("p_*", "$logs"),
+    ] {
+        let body =
+            json!({ "emitter_id": emitter, "listener_id": id(&workflow), "event_name": name });
+        let refused = server.post("/subscriptions", &body).await;
+        assert_eq!(refused.refusal(), (422, "invalid_field"), "{emitter} {name}");
+        assert!(refused.text.contains("allowed are"), "{}", refused.text);
+    }
+    let triggers = json!([{ "type": "source", "id": id(&source), "event_name": "$foo" }]);
+    let path = format!("/workflows/{}", id(&workflow));
+    let refused = server.put(&path, &json!({ "triggers": triggers })).await;
+    assert_eq!(refused.refusal(), (422, "invalid_field"), "{}", refused.text);
+    for (emitter, name) in [(id(&source), "$logs"), (id(&workflow), "$errors"), ("dc_*", "new")] {
+        let body =
+            json!({ "emitter_id": emitter, "listener_id": id(&workflow), "event_name": name });
+        server.post("/subscriptions", &body).await.data();
+    }
+}

@@ -292,10 +292,10 @@ async fn s2_9_a_test_run_delivers_nothing_and_says_so() {
 async fn s2_9_emitted_events_reach_summaries_and_listeners_of_their_channel() {
     let server = Server::shared().await;
     let made =
-        workflow(&server, "emits", "$.send.emit({ raw_event: { n: 1 } }); $.send.emit({ raw_event: { n: 2 }, name: 'named' }); throw new Error('after');")
+        workflow(&server, "emits", "$.send.emit({ raw_event: { n: 1 } }); $.send.emit({ raw_event: { n: 2 }, event: { n: 3 }, name: 'named' }); throw new Error('after');")
             .await;
     let listener = server
-        .workflow("listens", json!([]), &[("a", "export default defineComponent({ run({ steps }) { return steps.trigger.event.raw_event.n; } });")])
+        .workflow("listens", json!([]), &[("a", "export default defineComponent({ run({ steps }) { const { raw_event, event } = steps.trigger.event; return [raw_event.n, event.n]; } });")])
         .await;
     server.post("/subscriptions", &json!({ "emitter_id": id(&made), "listener_id": id(&listener), "event_name": "named" })).await.data();
     answer(server.raw(Method::GET, &endpoint(&made))).await;
@@ -306,7 +306,7 @@ async fn s2_9_emitted_events_reach_summaries_and_listeners_of_their_channel() {
             |l| l["page_info"]["total_count"] == 1,
         )
         .await;
-    assert_eq!(runs["data"][0]["steps"][0]["exports"]["$return_value"], 2);
+    assert_eq!(runs["data"][0]["steps"][0]["exports"]["$return_value"], json!([2, 3]));
     let list =
         server.get(&format!("/workflows/{}/event_summaries?expand=event", id(&made))).await.json;
     assert_eq!(

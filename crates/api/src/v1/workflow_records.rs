@@ -131,8 +131,9 @@ record! {
 pub(crate) enum Shown<'a> {
     /// In lists of workflows: whether it is disabled.
     InList,
-    /// In lists of deployments: its component's id.
-    OfVersion,
+    /// In lists of deployments: its component's id; of a version that was just deployed, its
+    /// warnings too.
+    OfVersion(Option<&'a StepView>),
     /// All of it.
     Whole(&'a StepView),
 }
@@ -145,6 +146,10 @@ record! {
             Shown::Whole(view) => Some(*view),
             _ => None,
         };
+        let warned = match &shown {
+            Shown::OfVersion(view) => *view,
+            _ => view,
+        };
     } {
         id: &'a StepId = &s.id,
         namespace: &'a str = &s.namespace,
@@ -154,14 +159,14 @@ record! {
         #[serde(skip_serializing_if = "Option::is_none")]
         lang: Option<&'static str> = view.map(|_| "nodejs20.x"),
         #[serde(skip_serializing_if = "Option::is_none")]
-        disabled: Option<bool> = (!matches!(shown, Shown::OfVersion)).then_some(s.disabled),
+        disabled: Option<bool> = (!matches!(shown, Shown::OfVersion(_))).then_some(s.disabled),
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<OrNull<&'a str>> = view.map(|_| OrNull(s.note.as_deref())),
         #[serde(skip_serializing_if = "Option::is_none")]
         component: Option<bool> = view.map(|_| true),
         #[serde(skip_serializing_if = "Option::is_none")]
         component_id: Option<&'a ComponentId> =
-            matches!(shown, Shown::OfVersion).then_some(&s.component_id),
+            matches!(shown, Shown::OfVersion(_)).then_some(&s.component_id),
         #[serde(skip_serializing_if = "Option::is_none")]
         component_key: Option<OrNull<&'a str>> =
             view.map(|view| OrNull(view.component.manifest.key.as_deref())),
@@ -173,7 +178,7 @@ record! {
         #[serde(skip_serializing_if = "Option::is_none")]
         sealed_props: Option<&'a [String]> = view.map(|view| view.sealed.as_slice()),
         #[serde(skip_serializing_if = "Option::is_none")]
-        warnings: Option<Vec<String>> = view.map(StepView::warnings),
+        warnings: Option<&'a [String]> = warned.map(|view| view.warnings.as_slice()),
     }
 }
 
@@ -231,9 +236,12 @@ record! {
     /// A deployment: an immutable version of a workflow
     DeploymentOut<'a>(
         d: &'a Deployment,
-        whole: Option<(&'a DeploymentView, &'a ApiConfig)>,
+        view: Option<&'a DeploymentView>,
+        config: Option<&'a ApiConfig>,
         runs: Option<RunsByStateOut>,
-    ) {
+    ) with {
+        let whole = view.zip(config);
+    } {
         id: &'a DeploymentId = &d.id,
         workflow_id: &'a WorkflowId = &d.workflow_id,
         version: i64 = d.version,
@@ -245,11 +253,18 @@ record! {
             let triggers = d.content.triggers.iter();
             triggers.map(|t| TriggerOut::new(t, &view.sources, times, config)).collect()
         }),
-        steps: Vec<StepOut<'a>> = match whole {
-            Some((view, _)) => {
+        steps: Vec<StepOut<'a>> = match (view, whole) {
+            (_, Some((view, _))) => {
                 view.steps.iter().map(|s| StepOut::new(&s.step, Shown::Whole(s))).collect()
             }
-            None => d.content.steps.iter().map(|s| StepOut::new(s, Shown::OfVersion)).collect(),
+            (Some(view), None) => view
+                .steps
+                .iter()
+                .map(|s| StepOut::new(&s.step, Shown::OfVersion(Some(s))))
+                .collect(),
+            (None, None) => {
+                d.content.steps.iter().map(|s| StepOut::new(s, Shown::OfVersion(None))).collect()
+            }
         },
         #[serde(skip_serializing_if = "Option::is_none")]
         settings: Option<&'a Settings> = whole.map(|_| &d.content.settings),

@@ -225,9 +225,8 @@ pub(crate) async fn deploy(
     params: Params,
 ) -> Result<Response, ApiError> {
     let request = DeployRequest { message: params.text("message")?, over };
-    let deployment =
-        app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?, request).await?;
-    Ok(Fields::default().data(DeploymentOut::show(&deployment, None, None)))
+    let view = app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?, request).await?;
+    Ok(Fields::default().data(DeploymentOut::show(&view.deployment, Some(&view), None, None)))
 }
 
 pub(crate) async fn discard(
@@ -255,7 +254,7 @@ pub(crate) async fn deployments(
     };
     let show = |d: Deployment| {
         let runs = counted.as_ref().map(|counted| runs_of(counted, &d));
-        DeploymentOut::show(&d, None, runs)
+        DeploymentOut::show(&d, None, None, runs)
     };
     Ok(Fields::of(&query.params).records(listing, show))
 }
@@ -272,7 +271,8 @@ pub(crate) async fn deployment(
         .await?;
     Ok(Fields::of(&query.params).data(DeploymentOut::show(
         &view.deployment,
-        Some((&view, &app.config)),
+        Some(&view),
+        Some(&app.config),
         None,
     )))
 }
@@ -289,7 +289,7 @@ pub(crate) async fn rollback(
             "`deployment_id` is required: the deployment to make live again",
         )
     })?;
-    let deployment = app
+    let view = app
         .engine
         .rollback_workflow(
             &caller,
@@ -298,7 +298,7 @@ pub(crate) async fn rollback(
             params.text("message")?,
         )
         .await?;
-    Ok(Fields::default().data(DeploymentOut::show(&deployment, None, None)))
+    Ok(Fields::default().data(DeploymentOut::show(&view.deployment, Some(&view), None, None)))
 }
 
 pub(crate) async fn test(

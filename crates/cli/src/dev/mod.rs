@@ -44,6 +44,15 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
         }
         return workflow::dev(client, show, &dev.file).await;
     }
+    let name = dev.file.to_string_lossy();
+    if !dev.file.exists() && !name.contains(['/', '.']) {
+        return Err(CliError::Usage {
+            message: format!(
+                "there is no file `{name}`: dev watches a file, and redeploys it on each save"
+            ),
+            hint: "a published component is deployed by `millrace deploy KEY`, and onto a source that is there by `millrace update SOURCE --code KEY`",
+        });
+    }
     let code = Code::read(&dev.file)?;
     let started = Instant::now();
     let mut body = saved(&code);

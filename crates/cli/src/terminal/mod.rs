@@ -3,4 +3,5 @@
 pub(crate) mod line;
 pub(crate) mod printer;
 pub(crate) mod prompt;
+mod typed;
 pub(crate) mod warnings;

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::profile::{DEFAULT_URL, check_url};
-use crate::commands::prop_value;
 use crate::error::CliError;
 use crate::files::given;
 use crate::terminal::line::escaped;
+use crate::terminal::typed;
 
 /// What `login` reads from standard input at most.
 const STDIN_BYTES_MAX: u64 = 16 * 1024;
@@ -204,13 +204,17 @@ pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
     if def["type"] == "boolean" {
         return Ok(Value::from(asked(name, Confirm::new().with_prompt(text).interact())?));
     }
-    let typed: String = asked(name, Input::new().with_prompt(text).interact_text())?;
-    Ok(match def["type"].as_str() {
-        Some("string") => Value::from(typed),
-        Some("string[]") if !typed.starts_with('[') => {
-            typed.split(',').map(|item| item.trim().to_owned()).collect()
-        }
-        _ => prop_value(&typed),
+    let prompt = format!("{text}{}", typed::form(def));
+    let input = Input::new().with_prompt(prompt);
+    let text: String = asked(
+        name,
+        input
+            .validate_with(|text: &String| typed::value(name, def, text).map(|_| ()))
+            .interact_text(),
+    )?;
+    typed::value(name, def, &text).map_err(|problem| CliError::Usage {
+        message: problem,
+        hint: "the command with --help shows what it may be",
     })
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::background::Task;
 use crate::run::program::SourceProgram;
+use crate::settle::publish::Settled;
 use crate::{Engine, EngineError};
 
 /// The end of the year 9999: further away is a slip, and no later than that.
@@ -101,14 +102,18 @@ impl Engine {
             ));
             self.add_event(&mut effects, event, &context, handles_error).await?;
         }
-        let events = effects.events.clone();
+        let settled = Settled::of(&effects, 0);
+        let log = effects.log_owner.clone().filter(|_| !effects.logs.is_empty());
         match self.0.store.settle_effects(effects).await {
             Ok(()) => {}
             // Another server delivered it, or it was taken back.
             Err(StoreError::StateChanged) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        self.publish_to_streams(events);
+        self.publish_settled(settled);
+        if let Some((org, owner, run)) = log {
+            self.publish_log(&org, &owner, &run);
+        }
         self.queued();
         self.0.tasks.wake(Task::WebhookDispatcher);
         Ok(())

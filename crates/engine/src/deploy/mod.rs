@@ -17,6 +17,7 @@ mod served_apps;
 pub(crate) mod settings;
 pub(crate) mod source_settings;
 pub(crate) mod sources;
+mod step_views;
 pub(crate) mod subscriptions;
 pub(crate) mod values;
 pub(crate) mod workflow_changes;

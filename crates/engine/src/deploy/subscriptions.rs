@@ -7,7 +7,7 @@ use millrace_model::ids::{
 };
 use millrace_model::page::Page;
 use millrace_model::subscription::{
-    ALL_SOURCES, ALL_WORKFLOWS, AutoSubscription, ERRORS, LOGS, Subscription,
+    ALL_SOURCES, ALL_WORKFLOWS, AutoSubscription, ERRORS, LOGS, Subscription, check_stream,
 };
 use millrace_model::tenant::Caller;
 use millrace_model::webhook::Webhook;
@@ -51,12 +51,8 @@ impl Subscriptions {
         let key = of_user(caller, key);
         self.check_emitter(caller, &key.emitter_id).await?;
         self.check_listener(caller, &key.listener_id).await?;
-        if key.event_name.len() > 256 || key.event_name.chars().any(char::is_control) {
-            return Err(EngineError::invalid(
-                "event_name",
-                "an event name has at most 256 characters on one line",
-            ));
-        }
+        check_stream(&key.emitter_id, &key.event_name)
+            .map_err(|refused| EngineError::invalid("event_name", refused))?;
         let stored = self.ctx.store.subscribe(self.subscription(caller, key.clone())).await?;
         self.ctx.cache.listeners.forget_all();
         self.remove_orphan(caller, &key).await.map(|()| stored)

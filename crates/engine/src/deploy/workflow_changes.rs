@@ -4,7 +4,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeploymentId, WorkflowId};
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Deployment, Workflow};
+use millrace_model::workflow::Workflow;
 use millrace_store::{Interfaces, StoreError};
 
 use crate::background::Task;
@@ -12,7 +12,7 @@ use crate::checks::{check_name, checked_note};
 use crate::deploy::marks::marked;
 use crate::deploy::workflow_parts::UpdateWorkflow;
 use crate::deploy::workflows::{check_revision, checked_message, checked_tags};
-use crate::observe::views::WorkflowView;
+use crate::observe::views::{DeploymentView, WorkflowView};
 use crate::{Engine, EngineError};
 
 /// How often a change is made anew.
@@ -97,7 +97,7 @@ impl Engine {
         id: &WorkflowId,
         to: &DeploymentId,
         message: Option<String>,
-    ) -> Result<Deployment, EngineError> {
+    ) -> Result<DeploymentView, EngineError> {
         let message = checked_message(message)?;
         let workflow = self.owned_workflow(caller, id).await?;
         let earlier = self
@@ -134,7 +134,7 @@ impl Engine {
                 break;
             }
         }
-        Ok(deployment)
+        self.deployed(caller, deployment).await
     }
 
     /// Makes the draft what is live, secrets included.

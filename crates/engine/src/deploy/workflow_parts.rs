@@ -7,13 +7,13 @@ use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId
 use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
 use millrace_model::schedule::Schedule;
+use millrace_model::subscription::check_stream;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
 use serde_json::{Value, json};
 
 use crate::checks::checked_note;
 use crate::deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
-use crate::deploy::configure::Subject;
 use crate::deploy::requests::{StepRequest, TriggerRequest};
 use crate::deploy::settings::{SettingsRequest, settings_of};
 use crate::tenants::request_secrets::keep_credentials;
@@ -298,18 +298,14 @@ impl Engine {
                     None => self.responds(&component.artifact_id).await?,
                 });
             }
-            // Values that are expressions are known only in a run: code that cannot do without them
-            // says so there.
             let form = request.form.as_deref();
             let of_form = self.0.forms.previous(caller, &component.artifact_id, form).await;
             let of_form = of_form.map_err(|e| in_step(e, &request.namespace))?;
             let previous = of_form
                 .as_deref()
                 .or_else(|| step_before.and_then(|step| step.dynamic_props.as_deref()));
-            let dynamic_props = self
-                .definitions(caller, &Subject::new(&component), &request.props, previous)
-                .await
-                .unwrap_or_default();
+            let (dynamic_props, dynamic_props_refused) =
+                self.step_definitions(caller, &component, &request.props, previous).await;
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
             let checked = self.0.prop_values.check(caller, defs, &request.props, Site::Step).await;
             let mut values = checked.map_err(|e| in_step(e, &request.namespace))?;
@@ -337,6 +333,7 @@ impl Engine {
                 component_key: component.manifest.key.clone(),
                 artifact_id: component.artifact_id.clone(),
                 dynamic_props,
+                dynamic_props_refused,
                 props: values,
                 disabled: request.disabled,
                 note: checked_note(&format!("{field}.note"), request.note.clone())?,
@@ -432,7 +429,9 @@ impl Engine {
                         .ok_or_else(|| EngineError::missing(&format!("{field}.id"), "a source trigger needs the `id` of a deployed source"))?;
                     let id: SourceId = given.parse().map_err(|_| EngineError::not_found("source", given))?;
                     self.owned_source(caller, &id).await?;
-                    Trigger::Source { id, event_name: request.event_name.clone().unwrap_or_default() }
+                    let event_name = request.event_name.clone().unwrap_or_default();
+                    check_stream(given, &event_name).map_err(|refused| EngineError::invalid(&format!("{field}.event_name"), refused))?;
+                    Trigger::Source { id, event_name }
                 }
                 other => {
                     return Err(EngineError::invalid(

@@ -23,8 +23,8 @@ use crate::deploy::marks::checked;
 use crate::deploy::new_records::NewWorkflow;
 use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, UpdateWorkflow};
 use crate::error::removable;
-use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
-use crate::tenants::secrets::{hide_sealed, sealed_names};
+use crate::observe::views::{DeploymentView, WorkflowView};
+use crate::tenants::secrets::hide_sealed;
 use crate::{Engine, EngineError};
 
 /// Runs of a workflow that are looked at to count those of its versions.
@@ -93,11 +93,13 @@ impl Engine {
         caller: &Caller,
         id: &WorkflowId,
         request: DeployRequest,
-    ) -> Result<Deployment, EngineError> {
+    ) -> Result<DeploymentView, EngineError> {
         let message = checked_message(request.message)?;
         let workflow = self.owned_workflow(caller, id).await?;
         check_revision(&workflow, request.over.as_deref())?;
-        self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await
+        let deployment =
+            self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await?;
+        self.deployed(caller, deployment).await
     }
 
     /// The next times at which a timer of this form would fire, were it deployed now.
@@ -164,34 +166,6 @@ impl Engine {
             found.ok_or_else(|| EngineError::not_found("deployment", deployment))?;
         let (steps, sources) = self.parts_of(caller, &mut deployment.content).await?;
         Ok(DeploymentView { deployment, steps, sources })
-    }
-
-    /// The steps of a version with their code, and the sources among its triggers. Takes its
-    /// secrets away.
-    async fn parts_of(
-        &self,
-        caller: &Caller,
-        version: &mut WorkflowVersion,
-    ) -> Result<(Vec<StepView>, Vec<SourceView>), EngineError> {
-        let mut steps = Vec::with_capacity(version.steps.len());
-        for step in &mut version.steps {
-            let sealed = sealed_names(&step.props);
-            hide_sealed(&mut step.props);
-            let component =
-                self.0.store.component(&caller.org_id, &step.component_id).await?.ok_or_else(
-                    || EngineError::internal("a step's component is missing", step.id.to_string()),
-                )?;
-            steps.push(StepView { step: step.clone(), component, sealed });
-        }
-        let mut sources = Vec::new();
-        for trigger in &version.triggers {
-            if let Trigger::Source { id, .. } = trigger
-                && let Ok(source) = self.source(caller, id).await
-            {
-                sources.push(source);
-            }
-        }
-        Ok((steps, sources))
     }
 
     /// The workflows, newest first; without their steps' code.

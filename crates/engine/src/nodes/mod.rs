@@ -94,6 +94,12 @@ impl Engine {
     /// A run paused or is over.
     pub(crate) fn run_changed(&self, org: &OrgId, owner: &str, run: &RunId) {
         self.notify_streams(org, owner, run);
+        self.publish_log(org, owner, run);
+    }
+
+    /// Notifies the other servers that there are lines in the log of a run, or of what only has a
+    /// log, as a hook.
+    pub(crate) fn publish_log(&self, org: &OrgId, owner: &str, run: &RunId) {
         self.publish_news(|| News::Run(org.clone(), owner.to_owned(), run.clone()));
     }
 
@@ -268,8 +274,12 @@ impl Engine {
         id: &RunId,
         before: &mut Shown,
     ) -> StoreResult<()> {
-        let Some(run) = self.0.store.run(org, id).await? else { return Ok(()) };
         let lines = self.0.store.run_logs(id).await?;
+        let Some(run) = self.0.store.run(org, id).await? else {
+            // A hook has a log and no run.
+            self.relay_lines(owner, id, &lines, before.lines_shown(lines.len(), 0));
+            return Ok(());
+        };
         let steps = run
             .result
             .as_deref()
@@ -284,11 +294,15 @@ impl Engine {
                 .streams
                 .send(owner, || StreamItem::Step(id.clone(), step.namespace.clone(), end));
         }
-        for line in lines.iter().skip(before.lines_shown(lines.len(), run.attempt)) {
-            self.0.streams.send(owner, || StreamItem::Log(id.clone(), line.clone()));
-        }
+        self.relay_lines(owner, id, &lines, before.lines_shown(lines.len(), run.attempt));
         before.steps = steps.len();
         self.notify_streams(org, owner, id);
         Ok(())
+    }
+
+    fn relay_lines(&self, owner: &str, id: &RunId, lines: &[LogLine], shown: usize) {
+        for line in lines.iter().skip(shown) {
+            self.0.streams.send(owner, || StreamItem::Log(id.clone(), line.clone()));
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Records as they are shown: secrets taken away, addresses filled in.
 
 use millrace_model::component::SavedComponent;
-use millrace_model::props;
 use millrace_model::replay::{Replay, ReplayCounts};
 use millrace_model::run::{LogLine, Run};
 use millrace_model::source::{Source, SourceDeployment};
@@ -11,9 +10,6 @@ use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
 use crate::tenants::secrets::{hide_sealed, sealed_names};
-
-/// Warnings that a step shows.
-const WARNINGS_MAX: usize = 10;
 
 /// A source as shown.
 #[derive(Clone, Debug)]
@@ -35,22 +31,8 @@ pub struct StepView {
     pub component: SavedComponent,
     /// Names of the props that have a secret value.
     pub sealed: Vec<String>,
-}
-
-impl StepView {
-    /// What is doubtful of it, in words: values for props that its code does not have. They are not
-    /// refused, as a step may keep those of an earlier version of its component.
-    pub fn warnings(&self) -> Vec<String> {
-        let manifest = &self.component.manifest;
-        let defs = match &self.step.dynamic_props {
-            Some(defs) => defs,
-            // Which props there are is not known before a run.
-            None if manifest.has_additional_props => return Vec::new(),
-            None => &manifest.props,
-        };
-        let unknown = props::unknown(defs, &self.step.props);
-        unknown.iter().take(WARNINGS_MAX).map(ToString::to_string).collect()
-    }
+    /// What it lacks, and what of it is not read, in words.
+    pub warnings: Vec<String>,
 }
 
 /// A workflow as shown.

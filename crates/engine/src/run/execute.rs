@@ -178,12 +178,11 @@ impl Engine {
                 outcome.result = Err(db_too_large(size));
             }
         }
-        collected.sends.splice(..0, std::mem::take(&mut carried.sends));
-        collected.logs.splice(..0, std::mem::take(&mut carried.logs));
+        collected.carry_on(std::mem::take(&mut carried.sends), std::mem::take(&mut carried.logs));
         if let Some(late) =
             self.late_tick(held, asked, waits.elapsed().saturating_sub(outcome.duration))
         {
-            collected.logs.insert(0, late);
+            collected.logs.push(late);
         }
         let response = collected.response.take();
         if response.is_some()

@@ -63,8 +63,9 @@ impl Late {
             while let Some(logs) = this.next() {
                 let log_owner = Some((this.org_id.clone(), this.owner.clone(), this.run_id.clone()));
                 let added = this.engine.0.store.settle_effects(Effects { logs, log_owner, ..Effects::default() }).await;
-                if let Err(error) = added {
-                    tracing::warn!(run.id = %this.run_id, error = error_chain(&error), "what a run wrote after its end could not be added to its log");
+                match added {
+                    Ok(()) => this.engine.publish_log(&this.org_id, &this.owner, &this.run_id),
+                    Err(error) => tracing::warn!(run.id = %this.run_id, error = error_chain(&error), "what a run wrote after its end could not be added to its log"),
                 }
             }
         });

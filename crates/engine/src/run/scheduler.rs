@@ -4,10 +4,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::run::Start;
-use millrace_model::schedule::Schedule;
-use millrace_model::source::Timer;
+use millrace_model::schedule::{Schedule, local_iso};
+use millrace_model::source::{Owner, Timer};
 use millrace_store::{ClockMark, Fired, fail_point};
 use serde_json::{Value, json};
 
@@ -192,20 +193,45 @@ impl Engine {
     }
 }
 
-/// The event of a timer (spec 2.7.2, reference 3).
+/// The event of a timer (spec 2.7.2, reference 3). Ticks of workflows have both zones whatever the
+/// schedule, those of sources where it is a cron expression.
 fn timer_event(timer: &Timer, timestamp: i64) -> Value {
-    match &timer.schedule {
+    let at = Timestamp(timestamp * 1000);
+    let (mut event, timezone) = match &timer.schedule {
         Schedule::IntervalSeconds(seconds) => {
-            json!({ "timestamp": timestamp, "interval_seconds": seconds })
+            (json!({ "timestamp": timestamp, "interval_seconds": seconds }), "UTC")
         }
         Schedule::Cron { cron, timezone } => {
-            let at = millrace_model::Timestamp(timestamp * 1000);
-            json!({
-                "timestamp": timestamp,
-                "cron": cron,
-                "timezone_configured": { "timezone": timezone, "iso8601": { "timestamp": millrace_model::schedule::local_iso(at, timezone) } },
-                "timezone_utc": { "timezone": "UTC", "iso8601": { "timestamp": at.iso() } },
-            })
+            (json!({ "timestamp": timestamp, "cron": cron }), timezone.as_str())
         }
+    };
+    if event["cron"].is_string() || matches!(timer.owner, Owner::Workflow(_)) {
+        event["timezone_configured"] = zone(at, timezone);
+        event["timezone_utc"] = zone(at, "UTC");
+    }
+    event
+}
+
+/// A time as a clock in a time zone shows it: the whole, its day, and its time of day.
+fn zone(at: Timestamp, timezone: &str) -> Value {
+    let whole = local_iso(at, timezone);
+    let (date, time) = whole.split_once('T').unwrap_or((&whole, ""));
+    json!({
+        "timezone": timezone,
+        "iso8601": { "timestamp": whole, "date": date, "time": time },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_that_of_the_time_zone() {
+        let utc_evening = Timestamp(1_700_000_000_000 + 4 * 3_600_000);
+        let shown = zone(utc_evening, "Asia/Kolkata");
+        let expected = json!({ "timestamp": "2023-11-15T07:43:20.000+05:30", "date": "2023-11-15", "time": "07:43:20.000+05:30" });
+        assert_eq!(shown, json!({ "timezone": "Asia/Kolkata", "iso8601": expected }));
+        assert_eq!(zone(utc_evening, "America/New_York")["iso8601"]["date"], "2023-11-14");
     }
 }

@@ -97,6 +97,9 @@ pub(crate) struct Collected {
     pub(crate) sends_finished: usize,
     /// How many of `logs` were written by then.
     pub(crate) logs_finished: usize,
+    /// How many of `logs` streams have got: those that the code wrote, before those that the
+    /// server adds.
+    pub(crate) logs_streamed: usize,
     pub(crate) response: Option<EndpointResponse>,
     /// Connections that the walls refused.
     pub(crate) refusals: Vec<Refusal>,
@@ -105,6 +108,13 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
+    /// Puts what attempts before left in front: streams got their lines as they were written.
+    pub(crate) fn carry_on(&mut self, sends: Vec<Sent>, logs: Vec<LogLine>) {
+        self.logs_streamed += logs.len();
+        self.sends.splice(..0, sends);
+        self.logs.splice(..0, logs);
+    }
+
     /// The name of the step that is under way.
     pub(crate) fn step_under_way(&self) -> Option<String> {
         self.steps.last().filter(|step| step.finished.is_none()).map(|step| step.namespace.clone())
@@ -250,6 +260,7 @@ impl Collector {
         let mut state = self.state.lock();
         self.kept.lock().progress = None;
         state.0.late.clone_from(&self.late);
+        state.0.logs_streamed = state.0.logs.len();
         std::mem::take(&mut *state)
     }
 }

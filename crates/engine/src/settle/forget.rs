@@ -26,5 +26,6 @@ pub(super) fn forget(
             .map_err(|e| EngineError::internal("could not write a result", e))?;
     }
     collected.logs.clear();
+    collected.logs_streamed = 0;
     Ok(())
 }

@@ -5,18 +5,15 @@ pub(crate) mod emits;
 pub(crate) mod error_events;
 mod forget;
 pub(crate) mod notice;
+pub(crate) mod publish;
 pub(crate) mod sends;
 pub(crate) mod settle_order;
 
 use std::sync::Arc;
 
-use millrace_model::event::Event;
 use millrace_model::ids::RunId;
 use millrace_model::json;
-use millrace_model::run::{
-    Context, LogLevel, LogLine, RunKind, RunResult, RunStatus, Start, StepResult,
-};
-use millrace_model::subscription::DEFERRED;
+use millrace_model::run::{Context, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_runner::CallOutcome;
 use millrace_store::{Effects, Pausing, Settlement, StoreError};
 use serde_json::value::RawValue;
@@ -30,7 +27,8 @@ use crate::run::program::{Program, SourceProgram};
 use crate::run::sink::Collected;
 use crate::settle::error_events::Failed;
 use crate::settle::forget::forget;
-use crate::{Engine, EngineError, StreamItem};
+use crate::settle::publish::Settled;
+use crate::{Engine, EngineError};
 
 /// How often a settlement is decided anew because the source's state moved under it.
 const TRIES_MAX: u32 = 50;
@@ -124,7 +122,9 @@ impl Engine {
                 result.steps.push(step.clone());
             }
             self.store_run(held.unstored.as_deref()).await?;
-            return Box::pin(self.pause(held, rest, result_text(&result)?, effects)).await;
+            let streamed = collected.logs_streamed;
+            return Box::pin(self.pause(held, rest, result_text(&result)?, effects, streamed))
+                .await;
         }
         if context.keeps_nothing {
             if let Some(late) = &collected.late {
@@ -137,7 +137,7 @@ impl Engine {
         match &**program {
             Program::Workflow(_) | Program::Damaged(_) => {
                 settlement.effects = Effects { logs: collected.logs, ..base };
-                self.commit(held, program, settlement).await
+                self.commit(held, program, settlement, collected.logs_streamed).await
             }
             Program::Source(source) => {
                 Box::pin(
@@ -178,9 +178,10 @@ impl Engine {
         rest: Rest,
         result: String,
         effects: Effects,
+        streamed: usize,
     ) -> Result<(), EngineError> {
-        let (events, listeners, to_webhooks) =
-            (effects.events.clone(), effects.runs.len(), !effects.webhook_deliveries.is_empty());
+        let settled = Settled::of(&effects, streamed);
+        let (listeners, to_webhooks) = (effects.runs.len(), !effects.webhook_deliveries.is_empty());
         let state = serde_json::to_string(&rest.state)
             .map_err(|e| EngineError::internal("could not write a pause", e))?;
         let (run_id, attempt) = (held.id.clone(), held.attempt);
@@ -195,7 +196,7 @@ impl Engine {
             effects,
         };
         let status = self.0.store.pause_run(pausing).await?;
-        self.publish_to_streams(events);
+        self.publish_settled(settled);
         self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
         if listeners > 0 || status == RunStatus::Queued {
             self.queued();
@@ -231,7 +232,8 @@ impl Engine {
                 result.deduped = attempt.effects.deduped;
                 attempt.result = result_text(&result)?;
             }
-            let done = self.commit_in_turn(turn, leaves, self.commit(held, program, attempt)).await;
+            let commit = self.commit(held, program, attempt, collected.logs_streamed);
+            let done = self.commit_in_turn(turn, leaves, commit).await;
             if !has_changed(&done) {
                 return done;
             }
@@ -267,13 +269,17 @@ impl Engine {
                 ..Effects::default()
             };
             let leaves = self.add_emits(&mut effects, source, &context, &collected, &turn).await?;
-            let events = effects.events.clone();
+            let settled = Settled::of(&effects, collected.logs_streamed);
+            let wrote = !effects.logs.is_empty();
             let commit =
                 async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
             let done = self.commit_in_turn(turn, leaves, commit).await;
             if !has_changed(&done) {
                 done?;
-                self.publish_to_streams(events);
+                self.publish_settled(settled);
+                if wrote {
+                    self.publish_log(&source.source.org_id, source.source.id.as_str(), run_id);
+                }
                 self.queued();
                 self.0.tasks.wake(Task::WebhookDispatcher);
                 return Ok(());
@@ -290,16 +296,17 @@ impl Engine {
         held: &Held,
         program: &Program,
         settlement: Settlement,
+        streamed: usize,
     ) -> Result<(), EngineError> {
         let effects = &settlement.effects;
-        let (events, listeners) = (effects.events.clone(), effects.runs.len());
+        let (settled, listeners) = (Settled::of(effects, streamed), effects.runs.len());
         let woken = [
             (Task::Mailer, effects.notice.is_some()),
             (Task::Deliverer, !effects.deliveries.is_empty()),
             (Task::WebhookDispatcher, !effects.webhook_deliveries.is_empty()),
         ];
         self.store_end(settlement, held.unstored.as_deref()).await?;
-        self.publish_to_streams(events);
+        self.publish_settled(settled);
         let identity = program.identity();
         self.run_changed(identity.org_id, identity.owner.as_str(), &held.id);
         if listeners > 0 {
@@ -309,22 +316,6 @@ impl Engine {
             self.0.tasks.wake(task);
         }
         Ok(())
-    }
-
-    pub(crate) fn publish_to_streams(&self, events: Vec<Event>) {
-        self.0.metrics.settled_events(events.len());
-        for event in events {
-            if event.name == DEFERRED {
-                self.0.tasks.wake(Task::Scheduler);
-            }
-            self.publish_event(&event);
-            let owner = event.emitter_id.clone();
-            self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));
-        }
-    }
-
-    pub(crate) fn error_line(&self, text: &str) -> LogLine {
-        LogLine { at: self.now(), level: LogLevel::Error, text: text.to_owned(), step: None }
     }
 }
 

@@ -55,16 +55,11 @@ impl Engine {
                     if self.refuse_channel(effects, &name) {
                         continue;
                     }
-                    let raw_event = sent
-                        .get("raw_event")
-                        .or_else(|| sent.get("event"))
-                        .cloned()
-                        .unwrap_or(Value::Null);
                     let event = self.new_event(
                         held.owner.as_str(),
                         &held.org_id,
                         name,
-                        json!({ "raw_event": raw_event }).to_string(),
+                        emitted(&sent).to_string(),
                         "{}".into(),
                     );
                     Box::pin(self.add_event(effects, event, context, context.handles_error))
@@ -140,6 +135,15 @@ impl Engine {
     }
 }
 
+/// The event that an emit makes: `event` stands beside `raw_event` where it was given.
+fn emitted(sent: &Value) -> Value {
+    let mut event = json!({ "raw_event": sent["raw_event"] });
+    if let Some(given) = sent.get("event") {
+        event["event"] = given.clone();
+    }
+    event
+}
+
 /// A channel is one line: a name with line breaks must not add fields to the stream.
 fn channel(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(CHANNEL_CHARS_MAX).collect()
@@ -148,6 +152,14 @@ fn channel(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_emit_loses_neither_of_its_events() {
+        let both = json!({ "raw_event": { "a": 1 }, "event": { "b": 2 } });
+        let named = json!({ "raw_event": { "a": 1 }, "event": { "b": 2 }, "name": "n" });
+        assert_eq!(emitted(&named), both);
+        assert_eq!(emitted(&json!({ "raw_event": null })), json!({ "raw_event": null }));
+    }
 
     #[test]
     fn a_channel_is_one_line() {

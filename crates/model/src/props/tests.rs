@@ -31,6 +31,15 @@ fn wrong_types_name_the_prop_the_value_and_what_is_allowed() {
 }
 
 #[test]
+fn a_timer_without_a_schedule_is_refused_unless_it_is_optional() {
+    let timer = |rest: Value| check_one(def("t", "$.interface.timer", rest), Value::Null);
+    assert!(timer(json!({})).expect_err("is none").contains("is required"));
+    assert_eq!(timer(json!({ "optional": true })), Ok(Value::Null));
+    let default = json!({ "optional": true, "default": { "intervalSeconds": 5 } });
+    assert_eq!(timer(default).expect("a schedule")["interval_seconds"], 5);
+}
+
+#[test]
 fn a_timer_whose_cron_is_no_text_is_refused_as_that() {
     for cron in [json!(5), json!(["* * * * *"])] {
         let timer = def("t", "$.interface.timer", json!({}));

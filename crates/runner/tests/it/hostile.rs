@@ -62,7 +62,8 @@ async fn fields_of_another_type_or_missing() {
     violates("send({ t: 'log', id: String(call.id), text: 'x' });", "not of the protocol").await;
     violates("send({ t: 'log', id: -1, text: 'x' });", "not of the protocol").await;
     violates("send({ t: 'done', id: call.id });", "`done` without `ok`").await;
-    violates("send({ t: 'respond', id: call.id, status: 99 });", "status outside 100 to 599").await;
+    violates("send({ t: 'respond', id: call.id, status: 199 });", "status outside 200 to 599")
+        .await;
     violates(
         "send({ t: 'respond', id: call.id, status: 200, body: '***', encoding: 'base64' });",
         "not of the protocol",

@@ -1,6 +1,7 @@
 /**
- * Warnings before a deploy: values for props that a step does not have, refused accounts, steps
- * that were not tested in their current form, a project that undoes the deploy.
+ * Warnings before a deploy: props of a step without a value, values for props that it does not
+ * have, refused accounts, steps that were not tested in their current form, a project that undoes
+ * the deploy.
  */
 
 import { useQuery } from "@tanstack/react-query";
@@ -58,7 +59,7 @@ export function DeployWarnings({ changed }: { changed: ReadonlySet<string> }) {
   return (
     <>
       {doubtful.map(({ namespace, warnings }) => (
-        <Banner key={namespace} kind="waits" title={`${namespace} has a value that nothing reads`}>
+        <Banner key={namespace} kind="waits" title={`${namespace} may not run as it is`}>
           {(warnings ?? []).map((warning) => `In ${namespace} ${warning}.`).join(" ")}
         </Banner>
       ))}

@@ -17,7 +17,7 @@ export const RUNTIME = {
   send: {
     http: says("({ method, url, data }): a request after the run"),
     email: says("({ subject, text, to }): a mail after the run"),
-    emit: says("({ raw_event, name }): an event of the workflow"),
+    emit: says("({ raw_event, event, name }): an event of the workflow"),
     sse: says("({ channel, payload }): to who reads the stream"),
     s3: says("({ bucket, prefix, payload }): an object"),
   },

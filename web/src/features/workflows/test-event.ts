@@ -42,17 +42,14 @@ export function sampleOf(trigger: TriggerDraft | undefined, declared?: unknown):
       return {
         id: "sample",
         from: "Sample tick",
-        value:
-          trigger.cron === undefined
-            ? { timestamp, interval_seconds: trigger.seconds }
-            : {
-                timestamp,
-                cron: trigger.cron,
-                timezone_configured: {
-                  timezone: trigger.zone,
-                  iso8601: { timestamp: at.toISOString() },
-                },
-              },
+        value: {
+          timestamp,
+          ...(trigger.cron === undefined
+            ? { interval_seconds: trigger.seconds }
+            : { cron: trigger.cron }),
+          timezone_configured: shownIn(trigger.cron === undefined ? "UTC" : trigger.zone, at),
+          timezone_utc: shownIn("UTC", at),
+        },
       };
     }
     default:
@@ -60,6 +57,27 @@ export function sampleOf(trigger: TriggerDraft | undefined, declared?: unknown):
         ? { id: "sample", from: "Empty event", value: {} }
         : { id: "sample", from: "Sample event of the source", value: declared };
   }
+}
+
+/** A time as a clock in a time zone shows it: the whole, its day, and its time of day. */
+function shownIn(timezone: string, at: Date) {
+  const parts = new Intl.DateTimeFormat("en", {
+    timeZone: timezone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    timeZoneName: "longOffset",
+  }).formatToParts(at);
+  const part = (type: Intl.DateTimeFormatPartTypes) =>
+    parts.find((each) => each.type === type)?.value ?? "";
+  const offset = part("timeZoneName").replace("GMT", "");
+  const date = `${part("year")}-${part("month")}-${part("day")}`;
+  const time = `${part("hour")}:${part("minute")}:${part("second")}.000${offset === "" ? "Z" : offset}`;
+  return { timezone, iso8601: { timestamp: `${date}T${time}`, date, time } };
 }
 
 const OPENED_AT = new Date().toISOString();
