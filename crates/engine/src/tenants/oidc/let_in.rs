@@ -71,10 +71,10 @@ impl Oidc {
             Some(user) => store.login_of(user).await?,
             None => None,
         };
-        let new_to_password = by_identity.is_none() || !invitations.is_empty();
-        let ends_password = new_to_password
-            && has.as_ref().is_some_and(|login| login.password_hash.is_some())
-            && !self.is_member(&user.id, &first).await?;
+        // Also where none was read: a link may set one before this is written.
+        let joins_more = by_identity.is_none() || !invitations.is_empty();
+        let ends_password = joins_more && !self.is_member(&user.id, &first).await?;
+        let had_password = has.as_ref().is_some_and(|login| login.password_hash.is_some());
         let mut login = has.is_none().then(|| Login {
             user_id: user.id.clone(),
             email: email.to_owned(),
@@ -107,7 +107,7 @@ impl Oidc {
             })?;
             self.ctx.cache.forget_callers();
         }
-        if ends_password {
+        if ends_password && had_password {
             tracing::warn!(
                 user_id = %user.id,
                 "a person signed in by the provider whose password another organization's link may have set; the password, its sessions and links ended"
