@@ -2,7 +2,7 @@
 //! one's own, or to exhaust the server.
 
 use millrace_tests::Server;
-use millrace_tests::browser::Browser;
+use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::oidc::{self, Provider, SECRET};
 use millrace_tests::peer::{Peer, Says};
 use reqwest::Method;
@@ -161,5 +161,114 @@ async fn a_provider_that_never_ends_or_is_another_is_asked_no_further() {
             assert!(refused.text.contains(word), "{}", refused.text);
         }
         assert!(peer.taken() < 16 << 20);
+    }
+}
+
+/// A person who is at the provider, by claims of its own.
+fn is_at_provider(email: &str) -> serde_json::Value {
+    json!({ "claims": { "sub": format!("sub of {email}"), "email": email } })
+}
+
+/// The organizations of a person who is signed in.
+fn organizations(session: &serde_json::Value) -> Vec<&str> {
+    let orgs = session["orgs"].as_array().expect("a list");
+    orgs.iter().map(|org| org["id"].as_str().expect("an id")).collect()
+}
+
+/// An owner of any organization can open a link for any address, and so knows that password.
+#[tokio::test]
+async fn who_claimed_an_address_first_is_not_the_person_whom_the_provider_signs_in() {
+    const THEIRS: &str = "a password of the attacker";
+    let provider = Provider::default();
+    let server = provider.server(&[]).await;
+    let (evil, main) =
+        (server.another_organization("evil").await, server.another_organization("main").await);
+    for (email, invited, by_invitation) in [
+        ("ceo@x.test", &*server, true),
+        ("cto@x.test", &main, true),
+        ("cfo@x.test", &*server, false),
+    ] {
+        let mut mallory = Browser::default();
+        let (link, with) = if by_invitation {
+            let of = json!({ "email": email, "role": "viewer" });
+            (evil.post("/invitations", &of).await.data(), json!({ "password": THEIRS }))
+        } else {
+            let link = evil.post("/setup_links", &json!({})).await.data();
+            (link, json!({ "email": email, "password": THEIRS }))
+        };
+        mallory.follow(&server, &link, &with).await.data();
+        // A link that is kept for later.
+        let kept = evil.post("/setup_links", &json!({ "email": email })).await.data();
+        let of = json!({ "email": email, "role": "owner" });
+        invited.post("/invitations", &of).await.data();
+        provider.says(&server, &is_at_provider(email)).await;
+        let mut person = Browser::default();
+        let joined = oidc::sign_in(&server, &mut person).await.data();
+        assert!(organizations(&joined).contains(&&*invited.org_id), "{email}: {joined}");
+        let by_password = Browser::default().sign_in(&server, email, THEIRS).await;
+        assert_eq!(by_password.refusal(), (401, "wrong_password"), "{email}");
+        assert_eq!(mallory.get(&server, "/session").await.status, 401, "{email}: the session");
+        let used = Browser::default().follow(&server, &kept, &json!({ "password": THEIRS })).await;
+        assert_eq!(used.refusal(), (410, "gone"), "{email}: the link");
+        let made = evil.post("/setup_links", &json!({ "email": email })).await;
+        assert_eq!(made.refusal(), (403, "forbidden"), "{email}");
+        assert_eq!(person.get(&server, "/session").await.status, 200, "{email}");
+    }
+    assert!(server.log().contains("another organization's link may have set"));
+}
+
+/// A person whom an organization has alone is its own; one who joins another is not any more.
+#[tokio::test]
+async fn a_password_that_an_owner_set_ends_where_its_person_joins_another_organization() {
+    const THEIRS: &str = "a password of the attacker";
+    let provider = Provider::default();
+    let server = provider.server(&[]).await;
+    let evil = server.another_organization("evil").await;
+    let email = "jo@x.test";
+    evil.post("/invitations", &json!({ "email": email, "role": "viewer" })).await.data();
+    provider.says(&server, &is_at_provider(email)).await;
+    oidc::sign_in(&server, &mut Browser::default()).await.data();
+    // The provider knows the person; then an owner sets a password.
+    let reset = evil.post("/setup_links", &json!({ "email": email })).await.data();
+    let mut mallory = Browser::default();
+    mallory.follow(&server, &reset, &json!({ "password": THEIRS })).await.data();
+    server.post("/invitations", &json!({ "email": email, "role": "owner" })).await.data();
+    let joined = oidc::sign_in(&server, &mut Browser::default()).await.data();
+    assert!(organizations(&joined).contains(&&*server.org_id), "{joined}");
+    assert_eq!(mallory.get(&server, "/session").await.status, 401);
+    let by_password = Browser::default().sign_in(&server, email, THEIRS).await;
+    assert_eq!(by_password.refusal(), (401, "wrong_password"));
+}
+
+/// Without a provider as well: a link of the time before opens the other organization to nobody.
+#[tokio::test]
+async fn a_link_of_an_owner_ends_where_its_person_joins_another_organization() {
+    let server = Server::start().await;
+    let evil = server.another_organization("evil").await;
+    let invite = json!({ "email": "jo@x.test", "role": "viewer" });
+    let link = evil.post("/invitations", &invite).await.data();
+    let with = json!({ "password": PASSWORD });
+    Browser::default().follow(&server, &link, &with).await.data();
+    let reset = evil.post("/setup_links", &json!({ "email": "jo@x.test" })).await.data();
+    let link = server.post("/invitations", &invite).await.data();
+    let mut jo = Browser::default();
+    jo.follow(&server, &link, &with).await.data();
+    let theirs = json!({ "password": "a password of the attacker" });
+    let used = Browser::default().follow(&server, &reset, &theirs).await;
+    assert_eq!(used.refusal(), (410, "gone"));
+    assert_eq!(jo.get(&server, "/session").await.status, 200);
+    Browser::default().sign_in(&server, "jo@x.test", PASSWORD).await.data();
+}
+
+/// An owner asks for one address with one link, and no address twice.
+#[tokio::test]
+async fn a_setup_link_of_another_organization_asks_for_one_address() {
+    let server = Server::start().await;
+    Browser::first_owner(&server, "mara@x.test").await;
+    let evil = server.another_organization("evil").await;
+    let link = evil.post("/setup_links", &json!({})).await.data();
+    for expected in [(422, "invalid_field"), (410, "gone")] {
+        let guess = json!({ "email": "mara@x.test", "password": PASSWORD });
+        assert_eq!(Browser::default().follow(&server, &link, &guess).await.refusal(), expected);
     }
 }

@@ -80,7 +80,7 @@ impl ApiError {
         }
     }
 
-    fn with(mut self, details: Value) -> Self {
+    pub(crate) fn with(mut self, details: Value) -> Self {
         self.details = Box::new(details);
         self
     }

@@ -233,6 +233,14 @@ pub enum BundleError {
 }
 
 impl BundleError {
+    /// Something of a registry that could not be fetched. Archives are where the registry's
+    /// document says; a password in the address is not shown.
+    pub(crate) fn not_fetched(name: &str, address: &str, reason: &str) -> Self {
+        let origin = reqwest::Url::parse(address).map(|url| url.origin().ascii_serialization());
+        let reason = format!("`{}`: {reason}", origin.unwrap_or_else(|_| "no address".into()));
+        Self::Registry { name: name.to_owned(), reason }
+    }
+
     /// A stable code.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -278,5 +286,21 @@ impl BundleError {
     /// Whether the author, and not the server, can mend it.
     pub const fn is_user_error(&self) -> bool {
         !matches!(self, Self::NoProcess { .. } | Self::Internal { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BundleError;
+
+    #[test]
+    fn what_could_not_be_fetched_names_the_host_asked_without_a_password() {
+        for (address, shown) in [
+            ("http://me:secret@files.test:8080/acme.tgz", "`http://files.test:8080`: it"),
+            ("files.test/acme.tgz", "`no address`: it"),
+        ] {
+            let message = BundleError::not_fetched("acme", address, "it answered 500").to_string();
+            assert!(message.contains(shown) && !message.contains("secret"), "{message}");
+        }
     }
 }

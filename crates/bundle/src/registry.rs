@@ -314,20 +314,20 @@ impl Registry {
         accept: Option<&str>,
         bytes_max: usize,
     ) -> Result<Option<Vec<u8>>, BundleError> {
+        let failed = |reason: String| BundleError::not_fetched(name, address, &reason);
         let mut request = http.get(address);
         if let Some(accept) = accept {
             request = request.header("accept", accept);
         }
-        let mut response =
-            request.send().await.map_err(|e| failed(name, &e.without_url().to_string()))?;
+        let mut response = request.send().await.map_err(|e| failed(e.without_url().to_string()))?;
         match response.status().as_u16() {
             404 | 405 => return Ok(None),
             200..=299 => {}
-            other => return Err(failed(name, &format!("it answered {other}"))),
+            other => return Err(failed(format!("it answered {other}"))),
         }
         let mut body = Vec::new();
         while let Some(chunk) =
-            response.chunk().await.map_err(|e| failed(name, &e.without_url().to_string()))?
+            response.chunk().await.map_err(|e| failed(e.without_url().to_string()))?
         {
             body.extend_from_slice(&chunk);
             if body.len() > bytes_max {

@@ -203,7 +203,15 @@ pub(crate) async fn use_link(t: &Transaction<'_>, used: &UsedLink) -> StoreResul
             &[&login.user_id.as_str(), &text(&login.email), &login.password_hash, &login.changed_at.ms()],
         )
         .await?;
+    }
+    if used.ends_password {
+        let sql = "UPDATE logins SET password_hash = NULL, changed_at = $2 WHERE user_id = $1";
+        execute(t, sql, &[&u.id.as_str(), &used.at.ms()]).await?;
+    }
+    if used.login.is_some() || used.ends_password {
         execute(t, "DELETE FROM sessions WHERE user_id = $1", &[&u.id.as_str()]).await?;
+    }
+    if used.login.is_some() || used.ends_password || used.joins.is_some() {
         execute(t, "DELETE FROM links WHERE user_id = $1", &[&u.id.as_str()]).await?;
     }
     if let Some((org, role)) = &used.joins {

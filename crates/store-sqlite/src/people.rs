@@ -174,7 +174,15 @@ pub(crate) fn use_link(c: &Connection, used: &UsedLink) -> StoreResult<()> {
              ON CONFLICT (user_id) DO UPDATE SET email = excluded.email, password_hash = excluded.password_hash, changed_at = excluded.changed_at",
             params![login.user_id.as_str(), login.email, login.password_hash, login.changed_at.ms()],
         )?;
+    }
+    if used.ends_password {
+        let sql = "UPDATE logins SET password_hash = NULL, changed_at = ?2 WHERE user_id = ?1";
+        execute(c, sql, params![u.id.as_str(), used.at.ms()])?;
+    }
+    if used.login.is_some() || used.ends_password {
         execute(c, "DELETE FROM sessions WHERE user_id = ?1", [u.id.as_str()])?;
+    }
+    if used.login.is_some() || used.ends_password || used.joins.is_some() {
         execute(c, "DELETE FROM links WHERE user_id = ?1", [u.id.as_str()])?;
     }
     if let Some((org, role)) = &used.joins {

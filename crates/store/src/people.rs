@@ -27,10 +27,13 @@ pub struct UsedLink {
     /// How the person signs in from now on, where that changes. All sessions and other links of the
     /// person end.
     pub login: Option<Login>,
-    /// The organization that the person joins; one who is a member already keeps the role.
+    /// The organization that the person joins; one who is a member already keeps the role. Links
+    /// that set the person's password end: they were made where it opened less.
     pub joins: Option<(OrgId, Role)>,
     /// Who the person is at a provider, from now on.
     pub identity: Option<Identity>,
+    /// Whether the person's password ends, with all sessions.
+    pub ends_password: bool,
     /// When.
     pub at: Timestamp,
 }

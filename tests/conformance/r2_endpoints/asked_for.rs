@@ -157,6 +157,8 @@ async fn r4_2_steps_that_are_kept_nowhere_are_tested_on_a_runs_event_and_results
         // A pin wins over a result.
         let both = json!({ "from_step": "charge", "results_of": run["id"], "pins": pins });
         assert_eq!(given(&test(both).await.data()), (order("P"), json!("tried P")), "{of}");
+        let pinned = json!({ "from_step": "charge", "pins": pins });
+        assert_eq!(given(&test(pinned).await.data()), (order("P"), json!("tried P")), "{of}");
         // Without waiting the run is there at once, and ends.
         let begun = test(json!({ "event": { "order": "E" }, "wait": false })).await.data();
         let ended = server
@@ -168,6 +170,7 @@ async fn r4_2_steps_that_are_kept_nowhere_are_tested_on_a_runs_event_and_results
         for (with, field) in [
             (json!({ "pins": { "lode": {} } }), "pins"),
             (json!({ "from_step": "charge" }), "results_of"),
+            (json!({ "from_step": "none" }), "from_step"),
             (json!({ "results_of": run["id"] }), "from_step"),
             (json!({ "from_step": "none", "results_of": run["id"] }), "from_step"),
             (json!({ "wait": "soon" }), "wait"),

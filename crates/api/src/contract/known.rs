@@ -53,8 +53,11 @@ pub(crate) struct Known {
     route: String,
     path: &'static str,
     names: Vec<&'static str>,
-    /// Names of the record that the route updates: what was read is written back whole.
+    /// Names of the record that the route takes: what was read is written back whole, or posted.
     record: Vec<String>,
+    /// Names of the fields of its records, among which `include` and `exclude` choose; empty where
+    /// they choose nothing.
+    shown: Vec<String>,
 }
 
 impl Known {
@@ -64,6 +67,7 @@ impl Known {
         needs: Needs,
         params: &[Param],
         record: Vec<String>,
+        shown: Vec<String>,
     ) -> Self {
         Self {
             needs,
@@ -71,6 +75,7 @@ impl Known {
             path,
             names: params.iter().map(|param| param.name).collect(),
             record,
+            shown,
         }
     }
 
@@ -106,8 +111,32 @@ impl Known {
     pub(crate) fn check(&self, given: &Map<String, Value>) -> Result<(), ApiError> {
         match given.keys().find(|name| !self.takes(name)) {
             Some(name) => Err(self.refuse(name)),
-            None => Ok(()),
+            None => self.check_choice(given),
         }
+    }
+
+    /// Refuses a name of `include` or `exclude` that no field of the route's records has: a
+    /// misspelt one would show an empty record.
+    fn check_choice(&self, given: &Map<String, Value>) -> Result<(), ApiError> {
+        if self.shown.is_empty() {
+            return Ok(());
+        }
+        for choice in ["include", "exclude"] {
+            let text = given.get(choice).and_then(Value::as_str).unwrap_or_default();
+            let is_unknown =
+                |name: &&str| !name.is_empty() && !self.shown.iter().any(|f| f == name);
+            if let Some(name) = text.split(',').map(str::trim).find(is_unknown) {
+                let message = format!(
+                    "`{choice}` names `{}`, which no record of {} has; allowed are {}",
+                    millrace_model::shown(name),
+                    self.route,
+                    self.shown.join(", ")
+                );
+                return Err(ApiError::field(choice, message)
+                    .with(serde_json::json!({ "field": choice, "allowed": self.shown })));
+            }
+        }
+        Ok(())
     }
 
     /// The refusal of a field that is not read.
@@ -130,5 +159,34 @@ pub(crate) fn only(field: &str, value: &Value, allowed: &[&str]) -> Result<(), A
     {
         Some(name) => Err(ApiError::unknown_field(name, &format!("`{field}`"), allowed)),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn include_and_exclude_name_fields_of_the_records_alone() {
+        let of = |shown: &[&str]| {
+            let shown = shown.iter().map(|name| (*name).to_owned()).collect();
+            Known::new("get", "/things", Needs::AnyKey, &[], Vec::new(), shown)
+        };
+        let check = |known: &Known, choice: &str, names: &str| {
+            let given = json!({ (choice): names });
+            known.check(given.as_object().expect("an object")).is_ok()
+        };
+        for choice in ["include", "exclude"] {
+            let known = of(&["id", "steps"]);
+            for names in ["id", "id, steps", "", ",", " steps "] {
+                assert!(check(&known, choice, names), "{choice}={names}");
+            }
+            for names in ["stepz", "id,stepz", "ID", "id steps"] {
+                assert!(!check(&known, choice, names), "{choice}={names}");
+            }
+            assert!(check(&of(&[]), choice, "anything"), "where the answer is no record");
+        }
     }
 }

@@ -117,7 +117,8 @@ pub(crate) struct Route {
     pub(crate) status: u16,
     /// Another success: its status, and the shape of its data.
     pub(crate) or: Option<(u16, Shape)>,
-    /// Whether it updates the record that it gives, which may be written back whole.
+    /// Whether it takes the record that it gives, which may be written back whole, or posted to
+    /// make another.
     pub(crate) updates: bool,
     answer: MethodRouter<App>,
 }
@@ -174,13 +175,30 @@ impl Route {
         Self { gives, ..self }
     }
 
-    /// It updates the record that it gives: the record's other fields may stand in the request as
+    /// It takes the record that it gives: the record's other fields may stand in the request as
     /// they were read.
     pub(crate) fn updates(self) -> Self {
         Self { updates: true, ..self }
     }
 
-    /// Names of the record that it updates.
+    /// Names that `include` and `exclude` may give: of the fields of its records.
+    fn shown(&self, schemas: &Map<String, Value>) -> Vec<String> {
+        let shape = match self.gives {
+            Gives::One(shape) | Gives::Page(shape) => shape,
+            _ => return Vec::new(),
+        };
+        if !self.params.iter().any(|param| param.name == FIELDS[0].name) {
+            return Vec::new();
+        }
+        let other = self.or.map(|(_, shape)| shape);
+        let mut names = Vec::new();
+        for shape in std::iter::once(shape).chain(other) {
+            schemas::field_names(&schemas[&shape.name()], schemas, &mut names);
+        }
+        names
+    }
+
+    /// Names of the record that it takes.
     fn record(&self, schemas: &Map<String, Value>) -> Vec<String> {
         let (Gives::One(shape) | Gives::Bare(shape)) = self.gives else { return Vec::new() };
         let fields = schemas
@@ -349,6 +367,7 @@ pub(crate) fn router(table: Vec<Route>) -> Router<App> {
             route.needs,
             &route.params,
             route.record(&schemas),
+            route.shown(&schemas),
         ));
         router.route(route.path, route.answer.route_layer(Extension(known)))
     })

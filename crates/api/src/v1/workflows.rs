@@ -315,7 +315,8 @@ pub(crate) async fn test(
                 ApiError::field("event_id", e.to_string())
             })?);
     }
-    let shows_history = test.from.is_some() || !matches!(test.event, TestEvent::Given(_));
+    let names_run = matches!(test.from, Some((_, Some(_))));
+    let shows_history = names_run || !matches!(test.event, TestEvent::Given(_));
     let run = app.engine.test_workflow(&caller, test).await?;
     Ok(Fields::of(&params).data(if shows_history {
         run_records::run_named_by(&caller, &run)
@@ -342,13 +343,7 @@ fn new_test(
     };
     let from = match (params.text("from_step")?, params.text("results_of")?) {
         (None, None) => None,
-        (Some(step), Some(run)) => Some((step, id("run", &run)?)),
-        (Some(_), None) => {
-            return Err(ApiError::field(
-                "results_of",
-                "`from_step` begins behind results; name the run that has them as `results_of`, or give them as `pins`",
-            ));
-        }
+        (Some(step), run) => Some((step, run.map(|run| id("run", &run)).transpose()?)),
         (None, Some(_)) => {
             return Err(ApiError::field(
                 "from_step",

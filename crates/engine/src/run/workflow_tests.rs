@@ -17,7 +17,7 @@ use crate::ReplayFrom;
 use crate::deploy::workflow_parts::UpdateWorkflow;
 use crate::run::context::Origin;
 use crate::run::program::Program;
-use crate::run::replay_from::results_before;
+use crate::run::replay_from::{results_before, step_at};
 use crate::{Engine, EngineError};
 
 /// What a test runs on.
@@ -43,8 +43,9 @@ pub struct NewTest {
     pub event: TestEvent,
     /// The last step to run.
     pub up_to: Option<String>,
-    /// The first step to run, and the run that has the results of those before it.
-    pub from: Option<(String, RunId)>,
+    /// The first step to run, and the run that has the results of those before it; none: the pins
+    /// are these.
+    pub from: Option<(String, Option<RunId>)>,
     /// Exports of steps that do not run, by name; they win over those of a run.
     pub pins: Map<String, Value>,
     /// Whether the caller waits for its end.
@@ -148,7 +149,7 @@ impl Engine {
         &self,
         caller: &Caller,
         namespaces: &[String],
-        from: Option<(String, RunId)>,
+        from: Option<(String, Option<RunId>)>,
         pins: Map<String, Value>,
     ) -> Result<Option<String>, EngineError> {
         if from.is_none() && pins.is_empty() {
@@ -156,7 +157,11 @@ impl Engine {
         }
         let mut result = match from {
             None => RunResult::default(),
-            Some((step, run)) => {
+            Some((step, None)) => {
+                check_pinned(namespaces, &step, &pins)?;
+                RunResult::default()
+            }
+            Some((step, Some(run))) => {
                 let run = self
                     .0
                     .store
@@ -276,5 +281,52 @@ impl Engine {
             created_at: now,
             updated_at: now,
         })
+    }
+}
+
+/// Refuses a test that begins with a step where a step before it has no pinned exports.
+fn check_pinned(
+    namespaces: &[String],
+    first: &str,
+    pins: &Map<String, Value>,
+) -> Result<(), EngineError> {
+    let at = step_at(namespaces, first)?;
+    let missing: Vec<_> = namespaces[..at]
+        .iter()
+        .filter(|namespace| !pins.contains_key(*namespace))
+        .map(|namespace| format!("`{namespace}`"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::invalid(
+        "results_of",
+        format!(
+            "the test begins with `{first}`, and steps before it have no results ({}); name the run that has them as `results_of`, or give them as `pins`",
+            missing.join(", ")
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_test_begins_with_a_step_whose_earlier_ones_are_all_pinned() {
+        let namespaces = ["a", "b", "c"].map(str::to_owned);
+        let refused = |first: &str, pins: Value| {
+            let pins = pins.as_object().expect("an object");
+            check_pinned(&namespaces, first, pins).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused("a", json!({})), None);
+        assert_eq!(refused("b", json!({ "a": {} })), None);
+        assert_eq!(refused("c", json!({ "a": {}, "b": {} })), None);
+        let missing = refused("c", json!({ "a": {}, "c": {} })).expect("`b` is missing");
+        assert!(missing.contains("(`b`)"), "{missing}");
+        let unknown = refused("d", json!({})).expect("there is none");
+        assert!(unknown.contains("no step `d`"), "{unknown}");
     }
 }

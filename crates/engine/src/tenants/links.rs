@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use millrace_model::ids::{LinkId, MailId, OrgId, UserId};
-use millrace_model::people::{Link, LinkKind, Login, Role, normal_address};
-use millrace_model::tenant::{Caller, Organization, User};
-use millrace_store::{Mail, MailStatus, StoreError, UsedLink};
+use millrace_model::people::{Link, LinkKind, Role, normal_address};
+use millrace_model::tenant::{Caller, Organization};
+use millrace_store::{Mail, MailStatus};
 
 use crate::EngineError;
 use crate::background::Task;
 use crate::checks::one_line;
-use crate::tenants::keys::{KEY_CHARS, key_name};
-use crate::tenants::people::{Client, People, SignedIn, check_email};
+use crate::tenants::keys::KEY_CHARS;
+use crate::tenants::people::{Client, People, check_email};
 use crate::tenants::secrets::sha256_hex;
 
 /// How long links work: for a first visit, and for who forgot the password.
@@ -284,105 +284,5 @@ impl People {
             .ok_or_else(over)?;
         let organization = self.ctx.store.organization(&link.org_id).await?.ok_or_else(over)?;
         Ok((link, organization))
-    }
-
-    /// Uses a link: sets the password and signs in. An invitation of somebody who has a login
-    /// already takes that password.
-    pub async fn use_link(
-        &self,
-        token: &str,
-        answer: LinkAnswer,
-        client: &Client,
-    ) -> Result<SignedIn, EngineError> {
-        let (link, _) = self.open_link(token).await?;
-        let now = self.ctx.now();
-        let given = answer.email.as_deref().map(normal_address).filter(|email| !email.is_empty());
-        // A first visit may correct the address; others were sent to theirs.
-        let email =
-            given.filter(|_| link.kind == LinkKind::Setup).unwrap_or_else(|| link.email.clone());
-        check_email(&email)?;
-        let known = self.ctx.store.login(&email).await?;
-        let user = match &link.user_id {
-            Some(id) => self.ctx.store.user(id).await?,
-            None => match &known {
-                Some(login) => self.ctx.store.user(&login.user_id).await?,
-                None => None,
-            },
-        };
-        let joins = link
-            .role
-            .filter(|_| link.kind == LinkKind::Invitation)
-            .map(|role| (link.org_id.clone(), role));
-        let login = match &known {
-            Some(login) if link.kind == LinkKind::Invitation => {
-                if login.password_hash.is_none()
-                    && let Some(provider) = &self.ctx.config.oidc
-                {
-                    let message = format!(
-                        "`{email}` signs in with {}: do so, and the invitation is accepted",
-                        provider.name
-                    );
-                    return Err(EngineError::invalid("password", message));
-                }
-                self.passwords.count(&email, client.asker.as_ref(), now)?;
-                if !self.passwords.fits(&answer.password, login.password_hash.clone()).await? {
-                    return Err(EngineError::invalid(
-                        "password",
-                        format!("`{email}` can sign in already; give the password that it has"),
-                    ));
-                }
-                self.passwords.was_right(&email, client.asker.as_ref());
-                None
-            }
-            _ => Some(self.passwords.hash("password", &answer.password).await?),
-        };
-        let user = match user {
-            Some(user) => {
-                let username = answer
-                    .name
-                    .as_deref()
-                    .filter(|_| login.is_some())
-                    .map(key_name)
-                    .transpose()?
-                    .unwrap_or(user.username);
-                let email = if login.is_some() { email.clone() } else { user.email };
-                User { username, email, ..user }
-            }
-            None => User {
-                id: UserId::generate(&self.ctx.ids),
-                org_id: link.org_id.clone(),
-                username: match &answer.name {
-                    Some(name) => key_name(name)?,
-                    None => email.split('@').next().unwrap_or("member").to_owned(),
-                },
-                email: email.clone(),
-                created_at: now,
-            },
-        };
-        let login = login.map(|hash| Login {
-            user_id: user.id.clone(),
-            email,
-            password_hash: Some(hash),
-            changed_at: now,
-        });
-        let used = UsedLink {
-            link: Some(link.id.clone()),
-            user: user.clone(),
-            login,
-            joins,
-            identity: None,
-            at: now,
-        };
-        self.ctx.store.use_link(used).await.map_err(|error| match error {
-            StoreError::NotFound => EngineError::Gone {
-                message: "this link was used meanwhile; ask for a new one".into(),
-            },
-            StoreError::Taken("email") => {
-                EngineError::invalid("email", "another person signs in with this address")
-            }
-            other => other.into(),
-        })?;
-        self.ctx.cache.forget_callers();
-        self.begin_session(&user.id, Some(&link.org_id), None, client).await
     }
 }

@@ -9,6 +9,7 @@ mod catalogue;
 pub(crate) mod key_watch;
 pub(crate) mod keyring;
 pub(crate) mod keys;
+mod link_use;
 pub(crate) mod links;
 pub(crate) mod members;
 pub(crate) mod oauth;

@@ -84,6 +84,7 @@ macro_rules! suite {
                 an_owner_who_can_sign_in_stays,
                 a_right_is_within_the_role_that_its_maker_has_now,
                 a_session_begins_with_the_password_of_now,
+                what_sets_a_password_ends_where_its_person_joins_another_organization,
             }
             accounts {
                 an_app_is_registered_once_and_replaced,

@@ -1,6 +1,6 @@
 //! People who sign in.
 
-use millrace_model::ids::{LinkId, OrgId, SessionId};
+use millrace_model::ids::{LinkId, OrgId, SessionId, UserId};
 use millrace_model::people::{Link, LinkKind, Login, Role, Session};
 use millrace_model::tenant::{ApiKey, OauthClient, Scope, Scopes, User};
 
@@ -25,6 +25,15 @@ fn link(org: &OrgId, kind: LinkKind, email: &str) -> Link {
     }
 }
 
+fn login_as(user: &UserId, email: &str, password_hash: Option<&str>, n: i64) -> Login {
+    Login {
+        user_id: user.clone(),
+        email: email.into(),
+        password_hash: password_hash.map(str::to_owned),
+        changed_at: at(n),
+    }
+}
+
 fn session(org: &Org, n: i64) -> Session {
     let id = SessionId::generate(&IDS);
     Session {
@@ -44,12 +53,7 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     let org = Org::first(database).await;
     assert!(!org.store.has_logins().await.expect("reads"));
     let user = org.store.user(&org.user).await.expect("reads").expect("is there");
-    let login = Login {
-        user_id: user.id.clone(),
-        email: "mara@x.test".into(),
-        password_hash: Some("$argon2id$".into()),
-        changed_at: at(2),
-    };
+    let login = login_as(&user.id, "mara@x.test", Some("$argon2id$"), 2);
     let made = link(&org.id, LinkKind::Setup, "mara@x.test");
     org.store.put_link(made.clone(), None).await.expect("stores");
     assert_eq!(org.store.link(&made.token_hash).await.expect("reads"), Some(made.clone()));
@@ -59,6 +63,7 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
         login: Some(login.clone()),
         joins: None,
         identity: None,
+        ends_password: false,
         at: at(2),
     };
     org.store.use_link(used.clone()).await.expect("uses");
@@ -71,18 +76,14 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     let other = org.store.user(&second.user).await.expect("reads").expect("is there");
     let made = link(&second.id, LinkKind::Setup, "mara@x.test");
     org.store.put_link(made.clone(), None).await.expect("stores");
-    let login = Login {
-        user_id: other.id.clone(),
-        email: "mara@x.test".into(),
-        password_hash: None,
-        changed_at: at(3),
-    };
+    let login = login_as(&other.id, "mara@x.test", None, 3);
     let used = UsedLink {
         link: Some(made.id),
         user: other,
         login: Some(login),
         joins: None,
         identity: None,
+        ends_password: false,
         at: at(3),
     };
     assert!(matches!(org.store.use_link(used).await, Err(StoreError::Taken("email"))));
@@ -128,6 +129,7 @@ pub async fn mail_of_an_organization_follows_the_owner_whom_it_was_made_with(
                 login: None,
                 joins: None,
                 identity: None,
+                ends_password: false,
                 at: at(2),
             })
             .await
@@ -147,18 +149,14 @@ pub async fn a_provider_lets_a_person_in_without_a_link_and_is_told_from_others(
     let user = org.store.user(&org.user).await.expect("reads").expect("is there");
     let identity =
         |subject: &str| Identity { issuer: "https://id.test".into(), subject: subject.into() };
-    let login = Login {
-        user_id: user.id.clone(),
-        email: "mara@x.test".into(),
-        password_hash: None,
-        changed_at: at(2),
-    };
+    let login = login_as(&user.id, "mara@x.test", None, 2);
     let used = UsedLink {
         link: None,
         user: user.clone(),
         login: Some(login),
         joins: None,
         identity: Some(identity("s-1")),
+        ends_password: false,
         at: at(2),
     };
     for _ in 0..2 {
@@ -243,18 +241,14 @@ pub async fn an_owner_who_can_sign_in_stays(database: &dyn Database) {
     for (user, email) in [(owner, "a@x.test"), (user, "b@x.test")] {
         let made = link(&org.id, LinkKind::Invitation, email);
         org.store.put_link(made.clone(), None).await.expect("stores");
-        let login = Login {
-            user_id: user.id.clone(),
-            email: email.into(),
-            password_hash: None,
-            changed_at: at(1),
-        };
+        let login = login_as(&user.id, email, None, 1);
         let used = UsedLink {
             link: Some(made.id),
             user,
             login: Some(login),
             joins: Some((org.id.clone(), Role::Viewer)),
             identity: None,
+            ends_password: false,
             at: at(5),
         };
         org.store.use_link(used).await.expect("uses");
@@ -309,7 +303,15 @@ pub async fn a_right_is_within_the_role_that_its_maker_has_now(database: &dyn Da
     let user = org.store.user(&maker).await.expect("reads").expect("is there");
     let joins = Some((org.id.clone(), Role::Owner));
     let link = Some(made.id);
-    let used = UsedLink { link, user, login: None, joins, identity: None, at: at(5) };
+    let used = UsedLink {
+        link,
+        user,
+        login: None,
+        joins,
+        identity: None,
+        ends_password: false,
+        at: at(5),
+    };
     org.store.use_link(used).await.expect("uses");
     assert!(rights().await.iter().all(Result::is_ok), "an owner");
     assert!(org.store.set_role(&org.id, &maker, Role::Member).await.expect("answers"));
@@ -325,18 +327,14 @@ pub async fn a_right_is_within_the_role_that_its_maker_has_now(database: &dyn Da
 pub async fn a_session_begins_with_the_password_of_now(database: &dyn Database) {
     let org = Org::first(database).await;
     let user = org.store.user(&org.user).await.expect("reads").expect("is there");
-    let login = |hash: &str| Login {
-        user_id: user.id.clone(),
-        email: "mara@x.test".into(),
-        password_hash: Some(hash.into()),
-        changed_at: at(2),
-    };
+    let login = |hash: &str| login_as(&user.id, "mara@x.test", Some(hash), 2);
     let used = UsedLink {
         link: None,
         user: user.clone(),
         login: Some(login("old")),
         joins: None,
         identity: None,
+        ends_password: false,
         at: at(5),
     };
     org.store.use_link(used).await.expect("a login");
@@ -349,4 +347,44 @@ pub async fn a_session_begins_with_the_password_of_now(database: &dyn Database) 
     assert!(org.store.sessions(&org.user).await.expect("reads").is_empty());
     begin(Some("new")).await.expect("the other one");
     begin(None).await.expect("no password");
+}
+
+/// Who makes a link may use it: what it can do ends before the password opens more.
+pub async fn what_sets_a_password_ends_where_its_person_joins_another_organization(
+    database: &dyn Database,
+) {
+    let org = Org::first(database).await;
+    let second = Org::another(&org.store, "second").await;
+    let user = org.store.user(&org.user).await.expect("reads").expect("is there");
+    let login = login_as(&user.id, "mara@x.test", Some("theirs"), 2);
+    let reset = async || {
+        let of = link(&org.id, LinkKind::Reset, "mara@x.test");
+        let link = Link { user_id: Some(user.id.clone()), ..of };
+        org.store.put_link(link.clone(), None).await.expect("stores");
+        link.token_hash
+    };
+    let used = |login, joins, ends_password| UsedLink {
+        link: None,
+        user: user.clone(),
+        login,
+        joins,
+        identity: None,
+        ends_password,
+        at: at(3),
+    };
+    org.store.use_link(used(Some(login), None, false)).await.expect("a login");
+    org.store.create_session(session(&org, 1), 9, Some("theirs")).await.expect("begins");
+    let made = reset().await;
+    let joins = Some((second.id.clone(), Role::Owner));
+    org.store.use_link(used(None, joins, false)).await.expect("joins");
+    assert!(org.store.link(&made).await.expect("reads").is_none(), "the link ended");
+    assert_eq!(org.store.sessions(&user.id).await.expect("reads").len(), 1, "sessions go on");
+    let made = reset().await;
+    org.store.use_link(used(None, None, true)).await.expect("signs in by a provider");
+    let left = org.store.login_of(&user.id).await.expect("reads").expect("the login stays");
+    assert_eq!((left.password_hash, left.changed_at), (None, at(3)));
+    assert!(org.store.sessions(&user.id).await.expect("reads").is_empty());
+    assert!(org.store.link(&made).await.expect("reads").is_none());
+    let late = org.store.create_session(session(&org, 1), 9, Some("theirs")).await;
+    assert!(matches!(late, Err(StoreError::NotAllowed)));
 }

@@ -32,6 +32,23 @@ pub(crate) fn all() -> Map<String, Value> {
     all
 }
 
+/// Names of the fields that a record of a schema may have, whichever of its forms it has.
+pub(crate) fn field_names(schema: &Value, all: &Map<String, Value>, names: &mut Vec<String>) {
+    if let Some(named) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
+        return field_names(&all[named], all, names);
+    }
+    for name in schema["properties"].as_object().into_iter().flat_map(Map::keys) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    for forms in ["oneOf", "anyOf", "allOf"] {
+        for form in schema[forms].as_array().into_iter().flatten() {
+            field_names(form, all, names);
+        }
+    }
+}
+
 /// Any JSON, as its shape.
 pub(crate) enum JsonOut {}
 

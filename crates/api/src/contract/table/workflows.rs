@@ -70,7 +70,10 @@ pub(super) fn of_workflows() -> Vec<Route> {
             "from_step",
             "The first step to run, with the results that the run `results_of` has of those before it",
         ),
-        text("results_of", "The run whose results `from_step` begins behind"),
+        text(
+            "results_of",
+            "The run whose results `from_step` begins behind; absent: the earlier steps are all in `pins`",
+        ),
         a::<BTreeMap<String, Map<String, Value>>>(
             "pins",
             "Exports of steps that are not run, by name: `{\"load\": {\"$return_value\": {…}}}`; they win over those of `results_of`",
@@ -96,7 +99,8 @@ pub(super) fn of_workflows() -> Vec<Route> {
             .takes(&[text("project_id", "The project; absent: the organization's own"), MESSAGE, MADE_FROM, ORG])
             .takes(&[UNIQUE_NAME])
             .takes(&FOUND_BY)
-            .one(of::<WorkflowOut>()),
+            .one(of::<WorkflowOut>())
+            .updates(),
         get("/workflows", READ, "Workflows, newest first", workflows::list)
             .takes(&[text("tag", "Only those that carry this tag"), STATS, ORG])
             .page(of::<WorkflowOut>()),

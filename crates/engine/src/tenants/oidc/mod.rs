@@ -2,6 +2,7 @@
 //! which person of this server the provider's user is.
 
 mod id_token;
+mod let_in;
 mod provider;
 mod ring_verifier;
 
@@ -11,18 +12,14 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
-use millrace_model::ids::{OrgId, UserId};
-use millrace_model::people::{Link, Login, Role, normal_address};
-use millrace_model::tenant::User;
-use millrace_store::{Identity, StoreError, UsedLink};
+use millrace_model::people::{Role, normal_address};
+use millrace_store::Identity;
 use oauth2::{CsrfToken, PkceCodeChallenge, PkceCodeVerifier, Scope};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use self::provider::{Provider, ProviderError};
 use crate::ctx::Ctx;
-use crate::tenants::keys::key_name;
-use crate::tenants::members::MEMBERS_MAX;
 use crate::tenants::oauth::invalid_state;
 use crate::tenants::people::{Client, People, SignedIn, check_email};
 use crate::tenants::secrets::{Keyring, same, sha256_hex};
@@ -253,106 +250,6 @@ impl Oidc {
             });
         }
         Ok(pending)
-    }
-
-    /// Which person somebody is, by the provider's id or by the address; who is invited joins.
-    /// Gives the organization that was joined last.
-    async fn let_in(
-        &self,
-        provider: &Provider,
-        identity: Identity,
-        email: &str,
-        name: Option<&str>,
-    ) -> Result<(UserId, Option<OrgId>), EngineError> {
-        let (store, now) = (&self.ctx.store, self.ctx.now());
-        let by_identity = store.user_of_identity(&identity).await?;
-        let known = match (&by_identity, store.login(email).await?) {
-            (Some(user), _) => Some(user.clone()),
-            // An address that the provider gave to somebody else does not give its former holder's
-            // place away.
-            (None, Some(login))
-                if store.subject_of(&identity.issuer, &login.user_id).await?.is_some() =>
-            {
-                let message = format!(
-                    "`{email}` belongs to another user of {} here; an owner removes that member before the address is used by another",
-                    provider.config.name
-                );
-                return Err(EngineError::SignInRefused { code: "email_of_another", message });
-            }
-            (None, login) => login.map(|login| login.user_id),
-        };
-        let mut invitations: Vec<Link> = store.invitations_for(email).await?;
-        invitations.retain(|link| link.expires_at > now && link.role.is_some());
-        let first = store.first_organization().await?.ok_or(EngineError::Unauthorized)?;
-        let found = match &known {
-            Some(user) => store.user(user).await?,
-            None => self.unvisited(&first, email).await?,
-        };
-        let newcomer = provider.config.role.filter(|_| found.is_none() && invitations.is_empty());
-        if found.is_none() && invitations.is_empty() && newcomer.is_none() {
-            let message = format!(
-                "`{email}` is not invited; ask an owner of an organization here for an invitation"
-            );
-            return Err(EngineError::SignInRefused { code: "not_invited", message });
-        }
-        if newcomer.is_some() && store.members(&first).await?.len() >= MEMBERS_MAX {
-            let message = format!(
-                "the organization has {MEMBERS_MAX} members, the most it may have; an owner removes some first"
-            );
-            return Err(EngineError::Conflict { code: "too_many_members", message });
-        }
-        let user = found.unwrap_or_else(|| User {
-            id: UserId::generate(&self.ctx.ids),
-            org_id: invitations.first().map_or(&first, |link| &link.org_id).clone(),
-            username: name
-                .and_then(|name| key_name(name).ok())
-                .unwrap_or_else(|| email.split('@').next().unwrap_or("member").to_owned()),
-            email: email.to_owned(),
-            created_at: now,
-        });
-        let has_login = known.is_some() && store.login_of(&user.id).await?.is_some();
-        let mut login = (!has_login).then(|| Login {
-            user_id: user.id.clone(),
-            email: email.to_owned(),
-            password_hash: None,
-            changed_at: now,
-        });
-        let mut identity = by_identity.is_none().then_some(identity);
-        let joins = |link: Link| (Some(link.id), link.role.map(|role| (link.org_id, role)));
-        let mut steps: Vec<_> = invitations.into_iter().map(joins).collect();
-        if steps.is_empty() && (login.is_some() || identity.is_some()) {
-            steps.push((None, newcomer.map(|role| (first, role))));
-        }
-        let mut joined = None;
-        for (link, joins) in steps {
-            joined = joins.as_ref().map(|(org, _)| org.clone()).or(joined);
-            let used = UsedLink {
-                link,
-                user: user.clone(),
-                login: login.take(),
-                joins,
-                identity: identity.take(),
-                at: now,
-            };
-            store.use_link(used).await.map_err(|error| match error {
-                StoreError::NotFound => EngineError::Gone {
-                    message: "the invitation was used or withdrawn meanwhile; sign in again".into(),
-                },
-                other => other.into(),
-            })?;
-            self.ctx.cache.forget_callers();
-        }
-        Ok((user.id, joined))
-    }
-
-    /// A member of the first organization who has the address and never signed in: the owner whom
-    /// the operator named.
-    async fn unvisited(&self, first: &OrgId, email: &str) -> Result<Option<User>, EngineError> {
-        let members = self.ctx.store.members(first).await?;
-        Ok(members
-            .into_iter()
-            .find(|member| !member.signs_in && normal_address(&member.user.email) == email)
-            .map(|member| member.user))
     }
 
     fn provider(&self) -> Result<&Provider, EngineError> {
