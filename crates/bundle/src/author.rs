@@ -214,11 +214,11 @@ impl Author {
     }
 
     /// What is prescribed for packages that others import, by the nearest `package.json` beside or
-    /// above the entry.
+    /// above the entry that prescribes anything: a member of a workspace leaves that to its root.
     pub(crate) fn overrides(&self) -> Overrides {
-        self.manifests(&self.entry)
-            .first()
-            .and_then(|(_, manifest)| manifest.as_ref().ok())
+        let manifests = self.manifests(&self.entry);
+        let mut read = manifests.iter().filter_map(|(_, manifest)| manifest.as_ref().ok());
+        read.find(|manifest| Overrides::FIELDS.iter().any(|field| manifest.get(field).is_some()))
             .map(Overrides::of)
             .unwrap_or_default()
     }
