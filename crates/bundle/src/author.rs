@@ -193,6 +193,11 @@ impl Author {
             .collect()
     }
 
+    /// The range of an import: its own, else the one that is declared.
+    pub(crate) fn range(&self, bare: &Bare, importer: &str) -> Option<String> {
+        bare.range.clone().or_else(|| self.declared(&bare.name, importer))
+    }
+
     /// The range that the nearest `package.json` beside or above a file names for a package.
     pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
         self.manifests(importer).iter().find_map(|(_, manifest)| {

@@ -47,7 +47,7 @@ const OURS: &str = "millrace:module/";
 const LARGE_BYTES: u64 = 16 << 20;
 
 pub(crate) struct MillracePlugin {
-    author: Arc<Author>,
+    pub(crate) author: Arc<Author>,
     author_prefix: String,
     overrides: Overrides,
     pub(crate) packages: Arc<Packages>,
@@ -327,11 +327,6 @@ impl MillracePlugin {
     /// The range of a package that counts where a package, by its label, asks for another's.
     pub(crate) fn prescribed(&self, package: &str, range: String, importer: &str) -> String {
         self.overrides.range(package, &range, importer).unwrap_or(range)
-    }
-
-    /// The range that the author's `package.json` names.
-    pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
-        self.author.declared(package, importer)
     }
 
     /// A file that Node runs as CommonJS in sloppy mode, as a module that does so.
