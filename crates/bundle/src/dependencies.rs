@@ -5,11 +5,12 @@ use std::path::Path;
 use rolldown::plugin::{HookResolveIdOutput, PluginContext, PluginContextResolveOptions};
 use rolldown_common::{ImportKind, ResolvedId};
 
+use crate::error::unsupported;
 use crate::optional_modules::is_guarded;
 use crate::package_closure::{folder_of, specifier_of};
 use crate::packages::{Packages, Wanted};
 use crate::peers::{brought, fitting};
-use crate::plugin::{MillracePlugin, external, unsupported};
+use crate::plugin::{MillracePlugin, external};
 use crate::registry::serves;
 use crate::specifier::Bare;
 use crate::{BundleError, LockedPackage};

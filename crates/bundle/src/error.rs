@@ -280,3 +280,12 @@ impl BundleError {
         !matches!(self, Self::NoProcess { .. } | Self::Internal { .. })
     }
 }
+
+/// An import that cannot be, and why.
+pub(crate) fn unsupported(specifier: &str, importer: &str, reason: &str) -> BundleError {
+    BundleError::Unsupported {
+        specifier: specifier.into(),
+        importer: importer.into(),
+        reason: reason.into(),
+    }
+}

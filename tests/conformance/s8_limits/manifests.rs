@@ -6,6 +6,8 @@ use millrace_tests::cli::Shell;
 use millrace_tests::registry::{Registry, Release};
 use serde_json::json;
 
+use super::packages::returned;
+
 #[tokio::test]
 async fn s8_the_command_line_sends_the_manifest_beside_and_above_code() {
     let code = b"module.exports = require('./package.json').version;";
@@ -45,4 +47,35 @@ async fn s8_the_command_line_sends_the_manifest_beside_and_above_code() {
     shell.run(&["workflows", "deploy", "q"]).ok();
     assert!(ran("q").contains("1.0.0"));
     assert_eq!(shell.read("p/package.json"), manifest);
+}
+
+#[tokio::test]
+async fn s8_code_imports_its_own_package_as_in_node() {
+    let files = [("index.js", &b"module.exports = 'of a stranger';"[..])];
+    let stranger = json!({ "name": "me", "version": "1.0.0" });
+    let registry = Registry::of(&[Release { manifest: stranger, files: &files }]);
+    let server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    let body = |imported: &str| {
+        json!({
+            "component_code": format!("import x from '{imported}'; export default {{ name: 'a', version: '1', run() {{ return x; }} }};"),
+            "component_entry": "steps/a.mjs",
+            "component_files": {
+                "package.json": r##"{ "name": "me", "imports": { "#cfg": "./cfg.mjs", "#me": "me@1" }, "exports": { "./x": "./lib/x.mjs" } }"##,
+                "cfg.mjs": "export default 'cfg';",
+                "lib/x.mjs": "export default 'x';",
+            },
+        })
+    };
+    for (imported, expected) in [("#cfg", "cfg"), ("me/x", "x"), ("#me", "of a stranger")] {
+        assert_eq!(returned(&server, body(imported)).await, json!(expected), "{imported}");
+    }
+    for (imported, why) in [
+        ("#other", "`imports` of a `package.json`"),
+        ("me", "`exports` of a `package.json`"),
+        ("@/x", "`paths` of tsconfig.json are not read"),
+    ] {
+        let refused = server.post("/sources", &body(imported)).await;
+        assert_eq!(refused.refusal(), (422, "bundle_failed"), "{}", refused.text);
+        assert!(refused.text.contains(why), "{}", refused.text);
+    }
 }
