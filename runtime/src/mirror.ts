@@ -12,11 +12,13 @@ import { plainValue, type ResolvedProp } from "./props.ts";
 import type { Bag } from "./types.ts";
 
 // As they are before code can change them, and before /tmp is led elsewhere.
-const { mkdir, open, readdir, rename, rm, stat, writeFile } = fs.promises;
+const { mkdir, open, readdir, rename, rm, rmdir, stat, writeFile } = fs.promises;
 const { rmSync } = fs;
 
 /** Where files are on their way; not a part of any store. */
 const COMING = ".mirror";
+/** Codes of errors where a path is a file and another needs it as a folder. */
+const IN_THE_WAY = ["EEXIST", "ENOTDIR", "EISDIR", "ENOTEMPTY"];
 /** How often a store is read anew that others change meanwhile. */
 const TRIES_MAX = 5;
 
@@ -61,7 +63,14 @@ export function dirsOf(props: ResolvedProp[], values: Bag): Dir[] {
 
 /** Lays the files of stores into /tmp. What it gives puts files into the stores that the code wrote since. */
 export async function mirror(dirs: Dir[], call: CallContext): Promise<() => Promise<void>> {
-  for (const dir of dirs) if (dir.reads) await layAll(dir.store, call);
+  const fresh: string[] = [];
+  try {
+    for (const dir of dirs) if (dir.reads) await layAll(dir.store, fresh, call);
+  } catch (error) {
+    // Later calls do not find a part of a store.
+    for (const path of fresh) await takeDown(path);
+    throw error;
+  }
   const before = await walk();
   return async () => {
     const changed = [...(await walk())].filter(([path, state]) => !same(before.get(path), state));
@@ -69,17 +78,15 @@ export async function mirror(dirs: Dir[], call: CallContext): Promise<() => Prom
   };
 }
 
-async function layAll(store: string, call: CallContext): Promise<void> {
+/** `fresh`: gets the paths that were laid now. */
+async function layAll(store: string, fresh: string[], call: CallContext): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       const listed = await listFiles(store, call);
-      for (const file of listed) await lay(store, file, call);
       const there = new Set(listed.map((file) => file.path));
-      for (const [path, known] of laid) {
-        if (known.store !== store || there.has(path)) continue;
-        if (same(await stateOf(path), known.state)) await rm(`${root}/${path}`, { force: true });
-        laid.delete(path);
-      }
+      // First, as what was a file may be a folder now.
+      for (const [path, known] of laid) if (known.store === store && !there.has(path)) await takeDown(path);
+      for (const file of listed) if (await lay(store, file, call)) fresh.push(file.path);
       return;
     } catch (error) {
       // A file that was replaced while it was read.
@@ -88,10 +95,26 @@ async function layAll(store: string, call: CallContext): Promise<void> {
   }
 }
 
-async function lay(store: string, file: Listed, call: CallContext): Promise<void> {
+/** Removes a file that was laid, unless code changed it, and the folders that it leaves empty. */
+async function takeDown(path: string): Promise<void> {
+  const known = laid.get(path);
+  laid.delete(path);
+  if (!known || !same(await stateOf(path), known.state)) return;
+  await rm(`${root}/${path}`, { force: true });
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+    try {
+      await rmdir(`${root}/${folder}`);
+    } catch {
+      return;
+    }
+  }
+}
+
+/** Whether the file was not there as it is. */
+async function lay(store: string, file: Listed, call: CallContext): Promise<boolean> {
   const { path, id } = file;
   const known = laid.get(path);
-  if (known?.store === store && known.id === id && same(await stateOf(path), known.state)) return;
+  if (known?.store === store && known.id === id && same(await stateOf(path), known.state)) return false;
   const parts: Buffer[] = [];
   for await (const part of readParts(store, file, call)) parts.push(part);
   // Calls beside this one never see a half of it.
@@ -102,12 +125,16 @@ async function lay(store: string, file: Listed, call: CallContext): Promise<void
     await writeFile(half, parts);
     await mkdir(dirname(`${root}/${path}`), { recursive: true });
     await rename(half, `${root}/${path}`);
+  } catch (error) {
+    if (!IN_THE_WAY.includes((error as { code?: string }).code ?? "")) throw error;
+    throw new Error(`the file store \`${store}\` cannot be mirrored with /tmp: for its file \`${path}\`, a folder would be made of a file there, or a file of a folder; delete or rename one of the two`);
   } finally {
     // Code that walks /tmp finds the store's files there and nothing else.
     if (--underWay === 0) rmSync(`${root}/${COMING}`, { recursive: true, force: true });
   }
   const state = await stateOf(path);
   if (state) laid.set(path, { store, id, state });
+  return true;
 }
 
 async function store(name: string, changed: [string, State][], call: CallContext): Promise<void> {

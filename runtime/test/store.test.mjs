@@ -71,6 +71,34 @@ test("a dir prop: files of its store are in /tmp, and those that changed go into
   }
 });
 
+test("a dir prop: a store that cannot be laid into /tmp is named, and nothing of it stays there", async () => {
+  const code = `import fs from "node:fs"; export default { props: { d: { type: "dir", sync: true } }, async run() { const at = new URL(".", import.meta.url); return fs.readdirSync(at, { recursive: true }).filter((name) => /^(a|b)/.test(name)).sort(); } };`;
+  let paths = [];
+  const answers = { "files.list": () => ({ items: paths.map((path) => ({ path, id: `up_${path}`, size: 0 })), next: null }), "files.keep": () => null, "files.begin": () => "up_2" };
+  const host = await Host.load({ m: code });
+  host.onFrame = (frame) => {
+    host.frames.push(frame);
+    if (frame.t === "ask") host.send({ t: "answer", id: frame.id, ask: frame.ask, ok: true, value: answers[frame.kind](frame.payload) });
+  };
+  let id = 0;
+  const calls = async (...there) => {
+    paths = there;
+    const frames = await host.call(++id, workflow({ d: "s" }));
+    return done(frames).error?.message ?? finished(frames).exports.$return_value;
+  };
+  try {
+    const message = await calls("b/c", "a", "a/b");
+    assert.match(message, /file store `s` cannot be mirrored with \/tmp: for its file `a\/b`/);
+    assert.deepEqual(await calls(), []);
+    // A file that becomes a folder, and the other way round.
+    assert.deepEqual(await calls("a"), ["a"]);
+    assert.deepEqual(await calls("a/b"), ["a", "a/b"]);
+    assert.deepEqual(await calls("a"), ["a"]);
+  } finally {
+    host.end();
+  }
+});
+
 test("get, set, has, delete, size, clear", async () => {
   const { value, asks, store } = await withStore(`await this.s.set("a", { n: 1 }); await this.s.set("b", null); const got = [await this.s.get("a"), await this.s.get("b"), typeof (await this.s.get("none")), await this.s.has("a"), await this.s.has("x"), await this.s.size()];
     await this.s.delete("a"); got.push(await this.s.has("a")); await this.s.clear(); return got;`);

@@ -221,9 +221,9 @@ interface SourceParts<M, P> extends Described {
   dedupe?: "unique" | "greatest" | "last";
   methods?: M & ThisType<SourceThis<M, P>>;
   hooks?: Hooks & ThisType<SourceThis<M, P>>;
-  additionalProps?(this: SourceThis<M, P>, previousPropDefs: Loose): Loose;
+  additionalProps?(previousPropDefs: Loose): Loose;
   /** Without one, the source emits its event. */
-  run?(this: SourceThis<M, P>, event: Loose): unknown;
+  run?(event: Loose): unknown;
   sampleEmit?: unknown;
 }
 
@@ -231,8 +231,8 @@ interface ActionParts<M, P> extends Described {
   type: "action";
   methods?: M & ThisType<ActionThis<M, P>>;
   annotations?: { readOnlyHint?: boolean; destructiveHint?: boolean; idempotentHint?: boolean; openWorldHint?: boolean };
-  additionalProps?(this: ActionThis<M, P>, previousPropDefs: Loose): Loose;
-  run(this: ActionThis<M, P>, input: ActionRunOptions): unknown;
+  additionalProps?(previousPropDefs: Loose): Loose;
+  run(input: ActionRunOptions): unknown;
 }
 
 interface AppParts<M> {
@@ -259,9 +259,9 @@ export interface App<M = {}, D = {}> extends AppParts<M> {
 /** Any props are taken, as their definitions are often put together by code; `Props` makes an editor complete them. */
 type Taken<P> = { props?: P | Props };
 
-export function defineSource<M = {}, P = {}>(source: SourceParts<M, P> & Taken<P>): Source<M, P>;
-export function defineAction<M = {}, P = {}>(action: ActionParts<M, P> & Taken<P>): Action<M, P>;
-export function defineComponent<M = {}, P = {}>(step: Omit<Step<M, P>, "props"> & Taken<P>): Step<M, P>;
+export function defineSource<M = {}, P = {}>(source: SourceParts<M, P> & Taken<P> & ThisType<SourceThis<M, P>>): Source<M, P>;
+export function defineAction<M = {}, P = {}>(action: ActionParts<M, P> & Taken<P> & ThisType<ActionThis<M, P>>): Action<M, P>;
+export function defineComponent<M = {}, P = {}>(step: Omit<Step<M, P>, "props"> & Taken<P> & ThisType<ActionThis<M, P>>): Step<M, P>;
 export function defineApp<M = {}, D = {}>(app: AppParts<M> & { propDefinitions?: D | Props }): { type: "app"; app: string; propDefinitions: D; methods: M };
 
 export interface ActionRunOptions {

@@ -37,6 +37,23 @@ async fn dev_watches_a_file_and_says_what_deploys_a_key() {
 }
 
 #[tokio::test]
+async fn a_path_of_a_file_store_is_a_file_or_a_folder() {
+    let server = Server::shared().await;
+    let shell = Shell::new(&server);
+    shell.write(&[("june.csv", "a,b")]);
+    let file = shell.path("june.csv");
+    let file = file.to_string_lossy();
+    shell.run(&["files", "put", "mixed", &file, "a/b"]).ok();
+    for path in ["a", "a/b/c"] {
+        let refused = shell.run(&["files", "put", "mixed", &file, path]).fails(1);
+        assert!(refused.contains("would be a file and a folder"), "{refused}");
+    }
+    let code = "import { Readable } from 'node:stream'; export default { name: 's', version: '1', props: { dir: { type: 'dir' } }, async run() { return await this.dir.open('a').fromReadableStream(Readable.from(['x'])).catch((e) => e.message); } };";
+    let told = server.returned(code, json!({ "dir": "mixed" })).await;
+    assert!(told.as_str().is_some_and(|told| told.contains("a file and a folder")), "{told}");
+}
+
+#[tokio::test]
 async fn one_record_is_made_from_a_file_of_a_project() {
     let server = Server::shared().await;
     let code =

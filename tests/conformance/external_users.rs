@@ -329,3 +329,37 @@ async fn no_route_below_connect_ignores_an_external_user() {
     }
     assert!(tried > 25, "{tried}");
 }
+
+#[tokio::test]
+async fn a_form_gives_what_its_code_logs_and_plain_options_as_texts_too() {
+    let server = Server::shared().await;
+    let code = "export default { key: 'form-logs', name: 'F', version: '0.0.1', type: 'action', props: {
+        plain: { type: 'string', options() { console.log('asked', 1); return ['a', 'b']; } },
+        named: { type: 'string', reloadProps: true, options() { console.error('no'); return [{ label: 'A', value: 'a' }]; } },
+        fails: { type: 'string', options() { console.log('before'); throw new Error('gone'); } },
+      }, additionalProps() { console.warn('made'); return {}; }, run() {} };";
+    server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+    let workflow = server.workflow("w", json!([]), &[]).await;
+    let connect = format!("/connect/{}", workflow["project_id"].as_str().expect("a project"));
+    let ask = async |path: &str, prop: &str| {
+        let body = json!({ "id": "form-logs", "prop_name": prop, "configured_props": {} });
+        let answer = server.post(&format!("{connect}/components/{path}"), &body).await.json;
+        let lines: Vec<_> = answer["observations"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|line| format!("{} {}", line["k"].as_str().unwrap_or(""), line["msg"]))
+            .collect();
+        (lines, answer["stringOptions"].clone(), answer["errors"].clone())
+    };
+    let lines = |text: &str| vec![text.to_owned()];
+    assert_eq!(
+        ask("configure", "plain").await,
+        (lines("log \"asked 1\""), json!(["a", "b"]), json!([]))
+    );
+    assert_eq!(ask("configure", "named").await, (lines("error \"no\""), Value::Null, json!([])));
+    let (logged, _, errors) = ask("configure", "fails").await;
+    assert_eq!(logged, lines("log \"before\""));
+    assert!(errors[0].as_str().is_some_and(|error| error.contains("gone")), "{errors}");
+    assert_eq!(ask("props", "named").await.0, lines("warn \"made\""));
+}

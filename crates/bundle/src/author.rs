@@ -8,8 +8,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
+use crate::error::unsupported;
 use crate::language::{is_typescript, kind_of, with_jsx_where_needed};
 use crate::overrides::Overrides;
+use crate::own_package;
 use crate::remote_files::{RemoteFiles, raw_address};
 use crate::specifier::Bare;
 use crate::{BundleError, Entry, tree};
@@ -37,6 +39,14 @@ pub(crate) fn has_ending(path: &str) -> bool {
     [".mjs", ".js", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json"]
         .iter()
         .any(|ending| name.ends_with(ending))
+}
+
+/// What an import of the author's own package stands for.
+pub(crate) enum OwnName {
+    /// The path of a file.
+    File(String),
+    /// The specifier of another package.
+    Package(String),
 }
 
 pub(crate) struct Author {
@@ -193,6 +203,11 @@ impl Author {
             .collect()
     }
 
+    /// The range of an import: its own, else the one that is declared.
+    pub(crate) fn range(&self, bare: &Bare, importer: &str) -> Option<String> {
+        bare.range.clone().or_else(|| self.declared(&bare.name, importer))
+    }
+
     /// The range that the nearest `package.json` beside or above a file names for a package.
     pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
         self.manifests(importer).iter().find_map(|(_, manifest)| {
@@ -214,11 +229,11 @@ impl Author {
     }
 
     /// What is prescribed for packages that others import, by the nearest `package.json` beside or
-    /// above the entry.
+    /// above the entry that prescribes anything: a member of a workspace leaves that to its root.
     pub(crate) fn overrides(&self) -> Overrides {
-        self.manifests(&self.entry)
-            .first()
-            .and_then(|(_, manifest)| manifest.as_ref().ok())
+        let manifests = self.manifests(&self.entry);
+        let mut read = manifests.iter().filter_map(|(_, manifest)| manifest.as_ref().ok());
+        read.find(|manifest| Overrides::FIELDS.iter().any(|field| manifest.get(field).is_some()))
             .map(Overrides::of)
             .unwrap_or_default()
     }
@@ -258,6 +273,39 @@ impl Author {
                 return found;
             }
         }
+    }
+
+    /// What a specifier stands for in the nearest `package.json` beside or above a file: a file of
+    /// the author's, by its path, or another package's name. None where it says nothing of it.
+    pub(crate) async fn resolve_own_name(
+        &self,
+        specifier: &str,
+        importer: &str,
+        is_require: bool,
+    ) -> Result<Option<OwnName>, BundleError> {
+        let manifests = self.manifests(importer);
+        let nearest = manifests.first();
+        let manifest = nearest.and_then(|(_, manifest)| manifest.as_ref().ok());
+        let Some(target) = own_package::target(manifest, specifier, is_require) else {
+            return Ok(None);
+        };
+        let of = nearest.map_or("package.json", |(path, _)| path);
+        let Some(target) = target else {
+            let list = if specifier.starts_with('#') { "imports" } else { "exports" };
+            let why = format!("`{list}` of a `{of}` beside or above it has no such name");
+            return Err(unsupported(specifier, importer, &why));
+        };
+        if !target.starts_with("./") {
+            return Ok(Some(OwnName::Package(target)));
+        }
+        let path = self.join(&target, of)?;
+        if self.exists(&path).await? {
+            return Ok(Some(OwnName::File(path)));
+        }
+        Err(BundleError::FileNotFound {
+            specifier: path,
+            importer: format!("`{of}`, for {importer},"),
+        })
     }
 
     /// An app of the same checkout, imported by its package's name: `@pipedream/<app>` is

@@ -5,11 +5,12 @@ use std::path::Path;
 use rolldown::plugin::{HookResolveIdOutput, PluginContext, PluginContextResolveOptions};
 use rolldown_common::{ImportKind, ResolvedId};
 
+use crate::error::unsupported;
 use crate::optional_modules::is_guarded;
 use crate::package_closure::{folder_of, specifier_of};
 use crate::packages::{Packages, Wanted};
-use crate::peers::brought;
-use crate::plugin::{MillracePlugin, external, unsupported};
+use crate::peers::{brought, fitting};
+use crate::plugin::{MillracePlugin, external};
 use crate::registry::serves;
 use crate::specifier::Bare;
 use crate::{BundleError, LockedPackage};
@@ -48,8 +49,10 @@ impl Dependencies<'_> {
         bare: &Bare,
         path: &str,
     ) -> Result<HookResolveIdOutput, BundleError> {
-        let declared = || self.plugin.declared(&bare.name, path);
-        let range = bare.range.clone().or_else(declared).unwrap_or_else(|| "latest".into());
+        let range = match self.plugin.author.range(bare, path) {
+            Some(range) => range,
+            None => fitting(self.plugin, &bare.name, path).await?,
+        };
         self.package(Import { bare, range: &range, importer: path, from: From::Author }).await
     }
 

@@ -289,6 +289,15 @@ impl BundleError {
     }
 }
 
+/// An import that cannot be, and why.
+pub(crate) fn unsupported(specifier: &str, importer: &str, reason: &str) -> BundleError {
+    BundleError::Unsupported {
+        specifier: specifier.into(),
+        importer: importer.into(),
+        reason: reason.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::BundleError;

@@ -191,6 +191,11 @@ impl Scan<'_> {
                     hash: hex(&Sha256::digest(text.as_bytes())),
                 })
             }
+            Some(manifest) if is_helper && is_named_so && manifest.key.is_some() => {
+                Outcome::Unreadable(
+                    "it has a key, and a folder `common` holds what components share; name its folder and file after the component".into(),
+                )
+            }
             _ if !is_named_so || in_common(path) => Outcome::Helper,
             Some(_) => Outcome::Unreadable("its key is not a constant".into()),
             None => Outcome::Unreadable(

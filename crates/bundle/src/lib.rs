@@ -19,6 +19,7 @@ mod names;
 mod optional_modules;
 mod overrides;
 mod own_files;
+mod own_package;
 mod package_closure;
 mod packages;
 mod peers;

@@ -27,6 +27,9 @@ struct Rule {
 }
 
 impl Overrides {
+    /// The fields of a manifest that hold some.
+    pub(crate) const FIELDS: [&str; 3] = ["overrides", "resolutions", "pnpm"];
+
     /// Reads a manifest.
     pub(crate) fn of(manifest: &Value) -> Self {
         let mut overrides = Self::default();

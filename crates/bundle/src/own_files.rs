@@ -168,7 +168,8 @@ pub(crate) fn loose(
     found
 }
 
-fn imports(path: &str, code: &str) -> BTreeSet<String> {
+/// What a file imports, however it does.
+pub(crate) fn imports(path: &str, code: &str) -> BTreeSet<String> {
     let kind = kind_of(path, code);
     let kind = if kind.is_typescript() { kind } else { SourceType::jsx() };
     let allocator = Allocator::default();
@@ -183,7 +184,9 @@ struct Imports(BTreeSet<String>);
 
 impl<'a> Visit<'a> for Imports {
     fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
-        self.0.insert(import.source.value.to_string());
+        if !import.import_kind.is_type() {
+            self.0.insert(import.source.value.to_string());
+        }
     }
 
     fn visit_export_from_declaration(&mut self, export: &ExportFromDeclaration<'a>) {

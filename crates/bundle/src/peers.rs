@@ -3,10 +3,15 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::dependencies::{From, label, version};
+use crate::own_files::imports;
 use crate::packages::{Wanted, folder_name};
 use crate::plugin::MillracePlugin;
 use crate::registry::serves;
+use crate::specifier::{Bare, is_builtin};
 use crate::{BundleError, LockedPackage};
+
+/// The range of an import that names none.
+const LATEST: &str = "latest";
 
 /// The range by which the nearest user of a package depends on its peer, where the version that
 /// this names fits the peer's own range. None where an import of the author that has been resolved
@@ -29,6 +34,75 @@ pub(crate) async fn brought(
         Err(error) if error.is_about_a_package() => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The range of a package that a file of the author imports without one: the newest, or where a
+/// package that the same file imports has it as a peer and the newest does not fit, that peer's.
+/// So npm chooses where both are installed together.
+pub(crate) async fn fitting(
+    plugin: &MillracePlugin,
+    name: &str,
+    path: &str,
+) -> Result<String, BundleError> {
+    let newest = || LATEST.to_owned();
+    let peers = peers_beside(plugin, name, path).await?;
+    let chosen = |range: String| async move {
+        let key = format!("{name}@{range}");
+        version(plugin, &key, name, &range, path, From::Author).await
+    };
+    if peers.is_empty() {
+        return Ok(newest());
+    }
+    let fits = |found: &LockedPackage| peers.iter().all(|(_, range)| serves(&found.version, range));
+    if fits(&chosen(newest()).await?) {
+        return Ok(newest());
+    }
+    for (_, range) in &peers {
+        match chosen(range.clone()).await {
+            Ok(found) if fits(&found) => return Ok(range.clone()),
+            Err(error) if !error.is_about_a_package() => return Err(error),
+            _ => {}
+        }
+    }
+    let wanted: Vec<String> =
+        peers.iter().map(|(user, range)| format!("`{user}` wants `{name}@{range}`")).collect();
+    plugin.unfit.lock().insert(format!(
+        "{}, and `{path}` imports the newest, which is another instance: write a range that fits, as in `import \"{name}@1\"`",
+        wanted.join(", ")
+    ));
+    Ok(newest())
+}
+
+/// The packages that a file of the author imports which have another as a peer, and the range of
+/// it.
+async fn peers_beside(
+    plugin: &MillracePlugin,
+    peer: &str,
+    path: &str,
+) -> Result<Vec<(String, String)>, BundleError> {
+    let mut found = Vec::new();
+    let Some(code) = plugin.author.text(path) else { return Ok(found) };
+    for specifier in imports(path, &code) {
+        let Some(bare) = Bare::parse(&specifier).filter(|bare| bare.name != peer) else { continue };
+        if is_builtin(&specifier) || plugin.our_module(&bare).is_some() {
+            continue;
+        }
+        let range = plugin.author.range(&bare, path).unwrap_or_else(|| LATEST.to_owned());
+        let key = format!("{}@{range}", bare.name);
+        let package = version(plugin, &key, &bare.name, &range, path, From::Author).await;
+        let home = match package {
+            Ok(package) => plugin.packages.install(&bare.name, &package).await,
+            Err(error) => Err(error),
+        };
+        // What is wrong with it is said where it is imported.
+        let Ok(home) = home else { continue };
+        let own = home.join("node_modules").join(&bare.name).join("package.json");
+        let Some((folder, manifest)) = plugin.packages.owner(&own) else { continue };
+        if let Wanted::Peer(range) | Wanted::OptionalPeer(range) = manifest.wanted(peer) {
+            found.push((label(&folder), range));
+        }
+    }
+    Ok(found)
 }
 
 /// The nearest of the packages that use one, directly or through others, which depends on `peer`

@@ -14,12 +14,13 @@ use rolldown::plugin::{
     HookTransformReturn, HookUsage, Plugin, PluginContext, SharedLoadPluginContext,
     SharedTransformPluginContext,
 };
-use rolldown_common::{ModuleType, ResolvedExternal};
+use rolldown_common::{ImportKind, ModuleType, ResolvedExternal};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
-use crate::author::{Author, has_ending};
+use crate::author::{Author, OwnName, has_ending};
 use crate::dependencies::{Dependencies, From};
 use crate::depth;
+use crate::error::unsupported;
 use crate::kinds::{module_type, names_factory, source_type};
 use crate::names::begun_by;
 use crate::overrides::Overrides;
@@ -29,7 +30,7 @@ use crate::packages::Packages;
 use crate::place_dependent::{depends_on_its_place, may_load_made};
 use crate::rewritten::rewritten;
 use crate::sloppy::evaluated;
-use crate::specifier::{Bare, is_builtin};
+use crate::specifier::{Bare, NO_PACKAGE, is_builtin};
 use crate::{BundleError, Lock, LockedPackage};
 
 /// The specifier of the entry.
@@ -47,7 +48,7 @@ const OURS: &str = "millrace:module/";
 const LARGE_BYTES: u64 = 16 << 20;
 
 pub(crate) struct MillracePlugin {
-    author: Arc<Author>,
+    pub(crate) author: Arc<Author>,
     author_prefix: String,
     overrides: Overrides,
     pub(crate) packages: Arc<Packages>,
@@ -311,27 +312,30 @@ impl MillracePlugin {
             let why = "addresses are not imported; import a package, or a file of the component";
             return Err(unsupported(specifier, path, why));
         }
-        let bare = Bare::parse(specifier)
-            .ok_or_else(|| unsupported(specifier, path, "it is no package name"))?;
+        let is_require = dependencies.kind == ImportKind::Require;
+        let named = match self.author.resolve_own_name(specifier, path, is_require).await? {
+            Some(OwnName::File(file)) => {
+                return Ok(HookResolveIdOutput::from_id(self.author_id(&file)));
+            }
+            Some(OwnName::Package(named)) if is_builtin(&named) => return Ok(builtin(&named)),
+            Some(OwnName::Package(named)) => named,
+            None => specifier.to_owned(),
+        };
+        let bare = Bare::parse(&named).ok_or_else(|| unsupported(specifier, path, NO_PACKAGE))?;
         if let Some(id) = self.our_module(&bare) {
-            self.imports.lock().insert(specifier.to_owned());
+            self.imports.lock().insert(named);
             return Ok(id);
         }
         if let Some(file) = self.author.resolve_app(&bare, path).await? {
             return Ok(HookResolveIdOutput::from_id(self.author_id(&file)));
         }
-        self.imports.lock().insert(specifier.to_owned());
+        self.imports.lock().insert(named);
         dependencies.of_author(&bare, path).await
     }
 
     /// The range of a package that counts where a package, by its label, asks for another's.
     pub(crate) fn prescribed(&self, package: &str, range: String, importer: &str) -> String {
         self.overrides.range(package, &range, importer).unwrap_or(range)
-    }
-
-    /// The range that the author's `package.json` names.
-    pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
-        self.author.declared(package, importer)
     }
 
     /// A file that Node runs as CommonJS in sloppy mode, as a module that does so.
@@ -497,13 +501,5 @@ pub(crate) fn external(specifier: &str) -> HookResolveIdOutput {
         external: Some(ResolvedExternal::Bool(true)),
         normalize_external_id: Some(false),
         ..HookResolveIdOutput::from_id(specifier)
-    }
-}
-
-pub(crate) fn unsupported(specifier: &str, importer: &str, reason: &str) -> BundleError {
-    BundleError::Unsupported {
-        specifier: specifier.into(),
-        importer: importer.into(),
-        reason: reason.into(),
     }
 }

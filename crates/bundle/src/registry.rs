@@ -504,7 +504,7 @@ fn unsupported(name: &str, range: &str, importer: &str) -> BundleError {
     BundleError::Unsupported {
         specifier: format!("{name}@{range}"),
         importer: importer.to_owned(),
-        reason: "only versions from the npm registry can be installed".into(),
+        reason: crate::specifier::not_of_registry(range).into(),
     }
 }
 

@@ -1,5 +1,23 @@
 //! Import specifiers: `name`, `@scope/name`, with a version pin and a subpath.
 
+/// Why what is neither a file nor a package is refused.
+pub(crate) const NO_PACKAGE: &str = "it is no package name; a file of yours is imported by its path (`./x.mjs`) or as `#x` of `imports` in package.json, `paths` of tsconfig.json are not read";
+
+/// Why a range is refused that names no version of the registry, and what would work.
+pub(crate) fn not_of_registry(range: &str) -> &'static str {
+    match range.split_once(':').map_or("", |(protocol, _)| protocol) {
+        "workspace" | "file" | "link" | "portal" => {
+            "only versions from the npm registry can be installed; import files of your own by their path (`../shared/index.mjs`), they are bundled with the code"
+        }
+        "catalog" => {
+            "only versions from the npm registry can be installed, and no catalog is read; write the version into package.json"
+        }
+        _ => {
+            "only versions from the npm registry can be installed; name a version that is published there, or bundle the package's code with your own"
+        }
+    }
+}
+
 /// A bare specifier, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bare {

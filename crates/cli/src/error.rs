@@ -62,6 +62,8 @@ pub(crate) enum CliError {
     TooMuchCode { path: PathBuf, files_max: usize, bytes_max: usize },
     #[error("{0}")]
     OutOfReach(Box<OutOfReach>),
+    #[error("`{}`: {problem}", path.display())]
+    Manifest { path: PathBuf, problem: String },
     #[error("`{}`: {}", path.display(), listed(problems))]
     File { path: PathBuf, problems: Vec<String> },
     /// Problems of a project's files, each with its file.
@@ -218,6 +220,7 @@ impl CliError {
             Self::Ask { .. } => "without a terminal, give the value as a flag",
             Self::Exists(_) => "choose another name, or move the file away",
             Self::OutOfReach(refused) => refused.hint(),
+            Self::Manifest { .. } => "it says which versions the code imports; mend it, or move it",
             Self::TooMuchCode { .. } => "bundle it first, or import less",
             Self::File { path, .. } if is_of_project(path) => {
                 "docs/guide/workflows.md shows how a project and its sources are laid out"

@@ -62,6 +62,25 @@ pub enum FileError {
         "`{0}` is not the path of a stored file; allowed are up to {PATH_BYTES_MAX} bytes such as `reports/june.csv`, {PART_BYTES_MAX} between two `/`: no `..`, no `/` at either end"
     )]
     Path(String),
+    /// A path that would be both.
+    #[error(
+        "`{path}` would be a file and a folder of the file store `{store}`: a file lies there, and another below it; choose another path, or delete one of them"
+    )]
+    FileIsFolder {
+        /// The path.
+        path: String,
+        /// The store.
+        store: String,
+    },
+}
+
+/// Why nothing more fits into a store.
+#[must_use]
+pub fn full(store: &str) -> String {
+    format!(
+        "the files do not fit into the file store `{store}`: a file has at most {FILE_BYTES_MAX} bytes, a store {STORE_FILES_MAX} files of {STORE_BYTES_MAX} bytes in all, \
+         an organization {ORG_FILES_MAX} files of {ORG_BYTES_MAX} bytes; delete some with `millrace files delete`"
+    )
 }
 
 /// Checks the name of a store.
@@ -81,9 +100,30 @@ pub fn check_path(path: &str) -> Result<(), FileError> {
     if fits { Ok(()) } else { Err(FileError::Path(crate::shown(path))) }
 }
 
+/// The folders that a path lies in.
+pub fn folders_of(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
+}
+
+/// The paths below one, in the order of bytes: from the first of them up to and without the second.
+#[must_use]
+pub fn range_below(path: &str) -> (String, String) {
+    (format!("{path}/"), format!("{path}0"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_below_a_path_and_above_it() {
+        assert_eq!(folders_of("a/b/c.txt").collect::<Vec<_>>(), ["a", "a/b"]);
+        assert_eq!(folders_of("a").count(), 0);
+        let (from, to) = range_below("a");
+        for (path, is_below) in [("a/b", true), ("a", false), ("a.b", false), ("ab", false)] {
+            assert_eq!((&*from..&*to).contains(&path), is_below, "{path}");
+        }
+    }
 
     #[test]
     fn names_and_paths_that_can_be() {

@@ -4,7 +4,7 @@ use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::file::{
     FILE_BYTES_MAX, FileStore, ORG_BYTES_MAX, ORG_FILES_MAX, STORE_BYTES_MAX, STORE_FILES_MAX,
-    StoredFile,
+    StoredFile, folders_of, range_below,
 };
 use millrace_model::ids::OrgId;
 use millrace_model::upload::FOREVER;
@@ -36,6 +36,7 @@ pub(crate) async fn keep(t: &Transaction<'_>, k: &KeepFiles) -> StoreResult<()> 
         .await?;
         let sql = "INSERT INTO stored_files (org_id, store, path, upload_id, size, updated_at) VALUES ($1, $2, $3, $4, $5, $6)";
         execute(t, sql, &[&org, &k.store, &text(path), &id.as_str(), &size, &k.now.ms()]).await?;
+        check_folders(t, org, &k.store, path).await?;
     }
     let over = "SELECT (count(*) > $3 OR coalesce(sum(size), 0)::bigint > $4 OR count(*) FILTER (WHERE store = $2) > $5
            OR coalesce(sum(size) FILTER (WHERE store = $2), 0)::bigint > $6)::int::bigint
@@ -49,6 +50,23 @@ pub(crate) async fn keep(t: &Transaction<'_>, k: &KeepFiles) -> StoreResult<()> 
         != 0
     {
         return Err(StoreError::Full);
+    }
+    Ok(())
+}
+
+/// Refuses a path below a file, and a file where there is a folder: neither could be laid into one.
+async fn check_folders(t: &Transaction<'_>, org: &str, store: &str, path: &str) -> StoreResult<()> {
+    let of_store = "SELECT count(*) FROM stored_files WHERE org_id = $1 AND store = $2";
+    let (from, to) = range_below(path);
+    let below = format!("{of_store} AND path >= $3 AND path < $4");
+    if number(t, &below, &[&org, &store, &text(&from), &text(&to)]).await? != 0 {
+        return Err(StoreError::FileIsFolder(path.to_owned()));
+    }
+    let same = format!("{of_store} AND path = $3");
+    for folder in folders_of(path) {
+        if number(t, &same, &[&org, &store, &text(folder)]).await? != 0 {
+            return Err(StoreError::FileIsFolder(folder.to_owned()));
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::file::{
     FILE_BYTES_MAX, FileStore, ORG_BYTES_MAX, ORG_FILES_MAX, STORE_BYTES_MAX, STORE_FILES_MAX,
-    StoredFile,
+    StoredFile, folders_of, range_below,
 };
 use millrace_model::ids::OrgId;
 use millrace_model::upload::FOREVER;
@@ -36,6 +36,7 @@ pub(crate) fn keep(c: &Connection, k: &KeepFiles) -> StoreResult<()> {
         )?;
         let sql = "INSERT INTO stored_files (org_id, store, path, upload_id, size, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         execute(c, sql, params![org, k.store, path, id.as_str(), size, k.now.ms()])?;
+        check_folders(c, org, &k.store, path)?;
     }
     let over = "SELECT count(*) > ?3 OR coalesce(sum(size), 0) > ?4 OR sum(store = ?2) > ?5 OR coalesce(sum(size) FILTER (WHERE store = ?2), 0) > ?6
          FROM stored_files WHERE org_id = ?1";
@@ -46,6 +47,22 @@ pub(crate) fn keep(c: &Connection, k: &KeepFiles) -> StoreResult<()> {
     )? != 0
     {
         return Err(StoreError::Full);
+    }
+    Ok(())
+}
+
+/// Refuses a path below a file, and a file where there is a folder: neither could be laid into one.
+fn check_folders(c: &Connection, org: &str, store: &str, path: &str) -> StoreResult<()> {
+    let of_store = "SELECT EXISTS (SELECT 1 FROM stored_files WHERE org_id = ?1 AND store = ?2";
+    let (from, to) = range_below(path);
+    let below = format!("{of_store} AND path >= ?3 AND path < ?4)");
+    if number(c, &below, params![org, store, from, to])? != 0 {
+        return Err(StoreError::FileIsFolder(path.to_owned()));
+    }
+    for folder in folders_of(path) {
+        if number(c, &format!("{of_store} AND path = ?3)"), params![org, store, folder])? != 0 {
+            return Err(StoreError::FileIsFolder(folder.to_owned()));
+        }
     }
     Ok(())
 }

@@ -119,6 +119,9 @@ pub enum StoreError {
     /// A data store has as many keys or bytes as it may; nothing was written.
     #[error("the data store is full")]
     Full,
+    /// A path that would be a file of a store and a folder with files; nothing was written.
+    #[error("`{0}` would be a file and a folder")]
+    FileIsFolder(String),
     /// As many runs of the owner wait as may.
     #[error("the queue of the workflow is full")]
     QueueFull,

@@ -3,6 +3,7 @@
 mod as_installed;
 mod imports;
 mod language;
+mod manifests;
 mod named_packages;
 mod packages;
 mod peers;

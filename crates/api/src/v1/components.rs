@@ -67,7 +67,18 @@ pub(crate) fn routes() -> Vec<Route> {
 
 /// The apps whose accounts a component's props ask for.
 pub(crate) fn apps(c: &SavedComponent) -> Vec<&str> {
-    c.manifest.props.iter().filter_map(PropDef::app).filter(|slug| !slug.is_empty()).collect()
+    apps_of(&c.manifest.props)
+}
+
+/// The apps whose accounts props ask for, each once, in the order of the props.
+pub(crate) fn apps_of(props: &[PropDef]) -> Vec<&str> {
+    let mut slugs = Vec::new();
+    for slug in props.iter().filter_map(PropDef::app).filter(|slug| !slug.is_empty()) {
+        if !slugs.contains(&slug) {
+            slugs.push(slug);
+        }
+    }
+    slugs
 }
 
 /// The code that a request names: `component_id` wins, then `component_code`, then `component_url`,
@@ -145,4 +156,24 @@ pub(crate) async fn unpublish(
 ) -> Result<Response, ApiError> {
     app.engine.unpublish_component(&caller, &key).await?;
     Ok(Fields::default().data(UnpublishedOut::show(&key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use millrace_model::component::PropDef;
+    use serde_json::json;
+
+    use super::apps_of;
+
+    #[test]
+    fn an_app_of_several_props_is_listed_once() {
+        let props: Vec<PropDef> = serde_json::from_value(json!([
+            { "name": "a", "type": "app", "app": "slack" },
+            { "name": "more", "type": "app[]", "app": "stripe" },
+            { "name": "b", "type": "app", "app": "slack" },
+            { "name": "text", "type": "string" },
+        ]))
+        .expect("props");
+        assert_eq!(apps_of(&props), ["slack", "stripe"]);
+    }
 }

@@ -116,7 +116,7 @@ pub(crate) async fn configure(
     let caller = acting(&app, caller, &project, &params).await?;
     let mut answer = configure::asked_options(&app, &caller, &params, kind).await?;
     answer.options.iter_mut().for_each(connect_records::option);
-    Ok(Json(ConnectOptionsOut::show(answer)).into_response())
+    Ok(Json(ConnectOptionsOut::show(&answer)).into_response())
 }
 
 /// `kind`: the type of component that the path names.

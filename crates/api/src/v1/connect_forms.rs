@@ -12,13 +12,14 @@ use crate::v1::connect_records::props;
 record! {
     /// Options of a prop, or why there are none
     #[serde(rename_all = "camelCase")]
-    ConnectOptionsOut(answer: OptionsAnswer) {
-        options: Vec<Value> = answer.options,
-        string_options: () = (),
+    ConnectOptionsOut<'a>(answer: &'a OptionsAnswer) {
+        options: &'a [Value] = &answer.options,
+        string_options: Option<Vec<&'a str>> = strings(&answer.options),
         #[schemars(with = "Option<Map<String, Value>>")]
-        context: Value = if answer.context.is_object() { answer.context } else { Value::Null },
-        observations: Vec<ObservationOut<'static>> = Vec::new(),
-        errors: Vec<String> = answer.errors,
+        context: &'a Value =
+            if answer.context.is_object() { &answer.context } else { &Value::Null },
+        observations: Vec<ObservationOut<'a>> = lines(&answer.logs).collect(),
+        errors: &'a [String] = &answer.errors,
     }
 }
 
@@ -39,7 +40,7 @@ record! {
     ConnectDynamicPropsOut<'a>(answer: &'a PropsAnswer) {
         dynamic_props: Option<ConnectFormOut<'a>> =
             answer.errors.is_empty().then(|| ConnectFormOut::new(answer)),
-        observations: Vec<ObservationOut<'a>> = Vec::new(),
+        observations: Vec<ObservationOut<'a>> = lines(&answer.logs).collect(),
         errors: &'a [String] = &answer.errors,
     }
 }
@@ -74,11 +75,20 @@ record! {
     }
 }
 
+/// Options that are plain texts, as a list of these.
+fn strings(options: &[Value]) -> Option<Vec<&str>> {
+    let is_list = !options.is_empty() && options.iter().all(|o| o["label"] == o["value"]);
+    is_list.then(|| options.iter().map(|option| option["value"].as_str()).collect()).flatten()
+}
+
+fn lines(logs: &[LogLine]) -> impl Iterator<Item = ObservationOut<'_>> {
+    logs.iter().map(|line| ObservationOut::new(line.level, line.at, Some(&line.text), None))
+}
+
 /// Log lines, and what was thrown, in the form of such platforms.
 fn observations<'a>(run: &'a ActionRun) -> Vec<ObservationOut<'a>> {
-    let line = |line: &'a LogLine| ObservationOut::new(line.level, line.at, Some(&line.text), None);
     let thrown = |thrown: &'a (String, String, String)| {
         ObservationOut::new(LogLevel::Error, run.ended_at, None, Some(ThrownOut::new(thrown)))
     };
-    run.logs.iter().map(line).chain(run.error.iter().map(thrown)).collect()
+    lines(&run.logs).chain(run.error.iter().map(thrown)).collect()
 }

@@ -10,7 +10,6 @@ use millrace_engine::{
 };
 use millrace_model::component::{CodeFiles, ComponentType, PropDef};
 use millrace_model::ids::{ComponentId, RegistryId};
-use millrace_model::prop_type::PropType;
 use millrace_model::registry::{Registry, RegistryComponent};
 use millrace_model::tenant::Caller;
 use serde_json::Value;
@@ -23,7 +22,7 @@ use crate::contract::table::{DEPLOY, ORG, READ, a, flag, number, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
 use crate::fields::Fields;
-use crate::v1::components::ComponentOut;
+use crate::v1::components::{ComponentOut, apps_of};
 use crate::v1::names::words;
 
 /// The largest archive: the whole public tree is a tenth of it.
@@ -98,13 +97,7 @@ record! {
         configurable_props: &'a [PropDef] = &m.props,
         annotations: Option<&'a Value> = m.annotations.as_ref(),
         sample_emit: Option<&'a Value> = m.sample_emit.as_ref(),
-        #[schemars(with = "Vec<String>")]
-        apps: Vec<&'a Value> = m
-            .props
-            .iter()
-            .filter(|p| p.is(PropType::App))
-            .filter_map(|p| p.rest.get("app"))
-            .collect(),
+        apps: Vec<&'a str> = apps_of(&m.props),
         #[serde(skip_serializing_if = "Option::is_none")]
         app: Option<&'a str> = Some(&c.app),
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -218,6 +218,10 @@ fn a_folder_is_indexed_and_only_what_changed_is_read_again() {
         "components/tracker/actions/odd/od.mjs",
         "export default { key: 'tracker-odd', version: '1', type: 'action' };",
     );
+    write(
+        "components/tracker/actions/common/common.mjs",
+        "export default { key: 'tracker-common', version: '1', type: 'action' };",
+    );
     let folder = Folder::new(dir.path());
     let index = Index::of(&folder, None);
     let keys = |index: &Index| {
@@ -233,7 +237,10 @@ fn a_folder_is_indexed_and_only_what_changed_is_read_again() {
     );
     assert_eq!(
         index.unindexed.iter().map(|u| u.path.as_str()).collect::<Vec<_>>(),
-        ["components/tracker/actions/broken/broken.mjs"]
+        [
+            "components/tracker/actions/broken/broken.mjs",
+            "components/tracker/actions/common/common.mjs"
+        ]
     );
     assert_eq!(Index::of(&folder, Some(&index)).read, 0);
     // What a component builds on is part of it.
@@ -246,6 +253,6 @@ fn a_folder_is_indexed_and_only_what_changed_is_read_again() {
         "export default { key: 'tracker-mended' };",
     );
     let again = Index::of(&folder, Some(&index));
-    assert_eq!((again.read, again.unindexed.len(), again.entries.len()), (3, 0, 4));
+    assert_eq!((again.read, again.unindexed.len(), again.entries.len()), (3, 1, 4));
     assert!(folder.read("components/tracker/tracker.app.mjs").is_some());
 }

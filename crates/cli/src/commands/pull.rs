@@ -1,5 +1,6 @@
 //! `workflows pull`.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use millrace_model::own_files::bytes_of;
@@ -7,6 +8,7 @@ use serde_json::json;
 
 use crate::client::{Client, Kind};
 use crate::error::CliError;
+use crate::files::manifests;
 use crate::files::names::{self, WORKFLOW_FILE};
 use crate::terminal::printer::{self, Show};
 use crate::workflow::served::Served;
@@ -40,8 +42,10 @@ pub(super) async fn pull(
     }
     let files = served.files();
     for (path, text) in &files {
-        let full = names::code_file(&folder, path)?;
-        if !force && std::fs::read(&full).is_ok_and(|there| *there != *bytes_of(text)) {
+        let full = place(&folder, path, text)?;
+        let differs = written(path, &full, text)
+            .is_some_and(|bytes| std::fs::read(&full).is_ok_and(|there| *there != *bytes));
+        if !force && differs {
             return Err(CliError::WouldOverwrite(full));
         }
     }
@@ -50,10 +54,11 @@ pub(super) async fn pull(
         .map_err(|source| CliError::Write { path: folder.clone(), source })?;
     ids::remember_pulled(&file, client.url(), &target.id)?;
     for (path, text) in &files {
-        let full = names::code_file(&folder, path)?;
+        let full = place(&folder, path, text)?;
+        let Some(bytes) = written(path, &full, text) else { continue };
         let failed = |source| CliError::Write { path: full.clone(), source };
         std::fs::create_dir_all(file::folder_of(&full)).map_err(failed)?;
-        std::fs::write(&full, bytes_of(text)).map_err(failed)?;
+        std::fs::write(&full, bytes).map_err(failed)?;
     }
     for secret in served.secrets() {
         printer::note(&format!(
@@ -68,6 +73,25 @@ pub(super) async fn pull(
         printer::data(&folder.join(path).display().to_string())?;
     }
     Ok(())
+}
+
+/// Where a file is written that the server names.
+fn place(folder: &Path, path: &str, text: &str) -> Result<PathBuf, CliError> {
+    if manifests::is_manifest(path, text) {
+        names::manifest(folder, path)
+    } else {
+        names::code_file(folder, path)
+    }
+}
+
+/// What is written there. None where a manifest that is there says the same.
+fn written<'a>(path: &str, full: &Path, text: &'a str) -> Option<Cow<'a, [u8]>> {
+    match std::fs::read_to_string(full) {
+        Ok(there) if manifests::is_manifest(path, text) => {
+            manifests::pulled(full, &there, text).map(|text| text.into_bytes().into())
+        }
+        _ => Some(bytes_of(text)),
+    }
 }
 
 /// Whether a folder is there with anything in it.

@@ -3,6 +3,7 @@
 mod beside;
 pub(crate) mod given;
 pub(crate) mod init;
+pub(crate) mod manifests;
 pub(crate) mod names;
 mod program;
 pub(crate) mod project;
@@ -20,6 +21,7 @@ use millrace_model::own_files::{is_data, problem_of_part, text_of};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
+use crate::files::manifests::Manifests;
 use crate::files::root::Root;
 use crate::workflow::file::folder_of;
 
@@ -73,6 +75,7 @@ impl Code {
     ) -> Result<Self, CliError> {
         let failed = |p: &Path, source| CliError::Read { path: p.to_path_buf(), source };
         let mut texts = BTreeMap::new();
+        let mut manifests = Manifests::new(root);
         let mut bytes = 0;
         let mut waiting = vec![entry.to_path_buf()];
         while let Some(file) = waiting.pop() {
@@ -102,9 +105,12 @@ impl Code {
             }
             let folder = file.parent().unwrap_or(&file).to_path_buf();
             if is_code {
-                let imported = relative_imports(&text);
-                let imported = imported.iter().filter_map(|specifier| find(&folder, specifier));
-                for reached in imported.chain(beside::read_beside(&folder, &text, root)) {
+                let imported = imports(&text);
+                let relative = imported.iter().filter(|specifier| specifier.starts_with('.'));
+                let relative = relative.filter_map(|specifier| find(&folder, specifier));
+                let named = manifests.named(&file, &text)?;
+                let beside = beside::read_beside(&folder, &text, root);
+                for reached in relative.chain(named).chain(beside) {
                     if !texts.contains_key(&reached) && reached != file {
                         root.check(&reached, &file)?;
                         waiting.push(reached);
@@ -113,8 +119,17 @@ impl Code {
             }
             texts.insert(file, text);
         }
-        let wanted = wanted.filter(|root| texts.keys().all(|file| file.starts_with(root)));
-        let root = wanted.unwrap_or_else(|| common_root(texts.keys()));
+        let placed = || texts.keys().chain(&manifests.named_by);
+        let wanted = wanted.filter(|root| placed().all(|file| file.starts_with(root)));
+        let root = wanted.unwrap_or_else(|| common_root(placed()));
+        let code: Vec<PathBuf> =
+            texts.keys().filter(|file| *file == entry || is_code(file)).cloned().collect();
+        let mut paths: Vec<PathBuf> = texts.keys().cloned().collect();
+        for (file, text) in manifests.of(&code, &root)? {
+            // One that code reads goes as it is.
+            texts.entry(file).or_insert(text);
+        }
+        paths.extend(manifests.paths);
         let below = |file: &Path| {
             file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/")
         };
@@ -123,7 +138,7 @@ impl Code {
             code,
             entry: below(entry),
             files: texts.iter().map(|(file, text)| (below(file), text.clone())).collect(),
-            paths: texts.into_keys().collect(),
+            paths,
         })
     }
 
@@ -197,16 +212,13 @@ fn common_root<'a>(files: impl Iterator<Item = &'a PathBuf>) -> PathBuf {
     root.unwrap_or_default()
 }
 
-/// Quoted texts that start with `./` or `../` and stand behind `from`, `import` or `require`: too
-/// many do no harm, the server resolves what is really imported.
-fn relative_imports(text: &str) -> Vec<String> {
+/// Quoted texts behind `from`, `import` or `require`: too many do no harm, the server resolves what
+/// is really imported.
+fn imports(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for quote in ['"', '\''] {
         for (at, _) in text.match_indices(quote) {
             let rest = &text[at + 1..];
-            if !(rest.starts_with("./") || rest.starts_with("../")) {
-                continue;
-            }
             let before = text[..at].trim_end().trim_end_matches('(').trim_end();
             if ["from", "import", "require"].iter().any(|word| before.ends_with(word))
                 && let Some(end) = rest.find(quote)
@@ -237,9 +249,9 @@ mod tests {
     #[test]
     fn imports_of_all_forms_are_found() {
         let text = "import a from \"./a.mjs\";\nexport * from './b';\nconst c = require('../c.js'); await import(\"./d.json\"); const no = \"./e\"; import 'x';";
-        let mut found = relative_imports(text);
+        let mut found = imports(text);
         found.sort();
-        assert_eq!(found, ["../c.js", "./a.mjs", "./b", "./d.json"]);
+        assert_eq!(found, ["../c.js", "./a.mjs", "./b", "./d.json", "x"]);
     }
 
     #[test]
@@ -288,6 +300,7 @@ mod tests {
             "c/w.csv",
             "c/worker.mjs",
             "data/x.json",
+            "package.json",
         ];
         assert_eq!(code.files.keys().collect::<Vec<_>>(), expected);
         assert_eq!(

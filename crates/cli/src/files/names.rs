@@ -29,6 +29,17 @@ pub(crate) fn folder(name: &str) -> Result<PathBuf, CliError> {
 /// The path of a workflow's file, or of one of its code files, within `folder`. What is there
 /// already may be neither a link nor executable.
 pub(crate) fn code_file(folder: &Path, path: &str) -> Result<PathBuf, CliError> {
+    if path != WORKFLOW_FILE && is_found_by_a_tool(path) {
+        return Err(CliError::BadName {
+            name: path.to_owned(),
+            why: "a tool of this machine may run it as a test, or read it as its configuration",
+        });
+    }
+    manifest(folder, path)
+}
+
+/// As [`code_file`], for a manifest without anything that a tool runs.
+pub(crate) fn manifest(folder: &Path, path: &str) -> Result<PathBuf, CliError> {
     let bad = |why| CliError::BadName { name: path.to_owned(), why };
     if let Some(why) = path.split('/').find_map(problem_of_part) {
         return Err(bad(why));
@@ -39,11 +50,6 @@ pub(crate) fn code_file(folder: &Path, path: &str) -> Result<PathBuf, CliError> 
     if !is_code && !is_data(path) && path != WORKFLOW_FILE {
         return Err(bad(
             "it is neither `workflow.yaml` nor a file of code (.mjs .js .ts .cjs .json .mts .tsx .jsx .cts) or data (.csv .txt .html .png .wasm …)",
-        ));
-    }
-    if path != WORKFLOW_FILE && is_found_by_a_tool(path) {
-        return Err(bad(
-            "a tool of this machine may run it as a test, or read it as its configuration",
         ));
     }
     let mut full = folder.to_path_buf();

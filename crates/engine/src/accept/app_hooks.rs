@@ -123,6 +123,7 @@ impl Engine {
                             json!({ "kind": "options", "prop": def.name, "page": 0 }),
                             values,
                             Some(defs),
+                            &mut Vec::new(),
                         )
                         .await?;
                     let answer = answer.map_err(|failure| {

@@ -9,14 +9,15 @@ use millrace_model::component::{ComponentType, PropDef, SavedComponent};
 use millrace_model::egress::Refusal;
 use millrace_model::ids::SourceId;
 use millrace_model::props::Site;
+use millrace_model::run::LogLine;
 use millrace_model::tenant::Caller;
 use millrace_runner::{Call, CallFailure, CallOutcome, IsolateSpec};
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
 use crate::deploy::components::{CodeRef, MODULE};
+use crate::deploy::form_answers::{OptionsAnswer, PropsAnswer};
 use crate::error::invalid_props;
 use crate::run::actions::isolate_owner;
 use crate::run::asks::AskScope;
@@ -92,30 +93,6 @@ pub struct OptionsRequest {
     pub form: Option<String>,
 }
 
-/// Options to choose from, or why there are none.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct OptionsAnswer {
-    /// Each `{label, value}`.
-    pub options: Vec<Value>,
-    /// To be given back for the next page.
-    pub context: Value,
-    /// What the code threw.
-    #[serde(skip)]
-    pub errors: Vec<String>,
-}
-
-/// Props that depend on the values of others, or why there are none.
-#[derive(Clone, Debug, Default)]
-pub struct PropsAnswer {
-    /// The form's id, to be given back with the next question; none where there are errors.
-    pub form: String,
-    /// All definitions, those of the component as they are now among them.
-    pub props: Vec<Value>,
-    /// What the code threw.
-    pub errors: Vec<String>,
-}
-
 impl Engine {
     /// Runs the options method of a prop.
     pub async fn prop_options(
@@ -145,17 +122,17 @@ impl Engine {
             "kind": "options", "prop": request.prop_name, "page": request.page, "prev_context": request.prev_context, "query": request.query,
             "previous": previous.as_deref(),
         });
-        Ok(
-            match self
-                .ask(caller, &form.subject(), question, &form.values, previous.as_deref())
-                .await?
-            {
-                Ok(answer) => serde_json::from_value(answer).unwrap_or_default(),
-                Err(failure) => {
-                    OptionsAnswer { errors: vec![told(&failure)], ..OptionsAnswer::default() }
-                }
-            },
-        )
+        let (subject, previous) = (form.subject(), previous.as_deref());
+        let mut logs = Vec::new();
+        let answer =
+            self.ask(caller, &subject, question, &form.values, previous, &mut logs).await?;
+        let options = match answer {
+            Ok(answer) => serde_json::from_value(answer).unwrap_or_default(),
+            Err(failure) => {
+                OptionsAnswer { errors: vec![told(&failure)], ..OptionsAnswer::default() }
+            }
+        };
+        Ok(OptionsAnswer { logs, ..options })
     }
 
     /// Runs `additionalProps`. `id`: that of an earlier answer to the same form, whose props the
@@ -169,35 +146,21 @@ impl Engine {
     ) -> Result<PropsAnswer, EngineError> {
         let form = self.form(caller, of, configured_props).await?;
         let previous = self.previous(caller, &form, id.as_deref()).await?;
-        Ok(
-            match self
-                .ask(
-                    caller,
-                    &form.subject(),
-                    additional_props(previous.as_deref()),
-                    &form.values,
-                    previous.as_deref(),
-                )
-                .await?
-            {
-                Ok(mut answer) => {
-                    let made = answer["dynamic_props"].take();
-                    let artifact = &form.component.artifact_id;
-                    let id = self.0.forms.record(caller, artifact, id, made).await?;
-                    PropsAnswer {
-                        form: id,
-                        props: answer["props"]
-                            .as_array_mut()
-                            .map(std::mem::take)
-                            .unwrap_or_default(),
-                        errors: Vec::new(),
-                    }
-                }
-                Err(failure) => {
-                    PropsAnswer { errors: vec![told(&failure)], ..PropsAnswer::default() }
-                }
-            },
-        )
+        let (subject, previous) = (form.subject(), previous.as_deref());
+        let (question, mut logs) = (additional_props(previous), Vec::new());
+        let answer =
+            self.ask(caller, &subject, question, &form.values, previous, &mut logs).await?;
+        let mut answer = match answer {
+            Ok(answer) => answer,
+            Err(failure) => {
+                let errors = vec![told(&failure)];
+                return Ok(PropsAnswer { logs, errors, ..PropsAnswer::default() });
+            }
+        };
+        let made = answer["dynamic_props"].take();
+        let form = self.0.forms.record(caller, &form.component.artifact_id, id, made).await?;
+        let props = answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        Ok(PropsAnswer { form, props, logs, errors: Vec::new() })
     }
 
     /// What `additionalProps` gave before: to the form, or where none is named, to the source that
@@ -257,8 +220,8 @@ impl Engine {
             message,
             details: json!({ "field": "configured_props", "stack": stack }),
         };
-        let answer =
-            self.ask(caller, subject, additional_props(previous), values, previous).await?;
+        let question = additional_props(previous);
+        let answer = self.ask(caller, subject, question, values, previous, &mut Vec::new()).await?;
         let mut answer = answer.map_err(|failure| {
             // Words for whoever fills in the form need no place in the code.
             let stack =
@@ -317,8 +280,8 @@ impl Engine {
 
     /// Asks a component in a host of its own, with the accounts and stores that the values name.
     /// `made`: definitions that its `additionalProps` gave before, for values of the component's
-    /// own and of those. What it sets in its `$.service.db` is kept nowhere. `Ok(Err)` is the
-    /// code's own failure.
+    /// own and of those. What it sets in its `$.service.db` is kept nowhere. `logs` gets what it
+    /// logs. `Ok(Err)` is the code's own failure.
     pub(crate) async fn ask(
         &self,
         caller: &Caller,
@@ -326,6 +289,7 @@ impl Engine {
         mut question: Value,
         values: &Map<String, Value>,
         made: Option<&[PropDef]>,
+        logs: &mut Vec<LogLine>,
     ) -> Result<Result<Value, CallFailure>, EngineError> {
         let component = subject.component;
         let (own, made) = (&component.manifest.props, made.unwrap_or_default());
@@ -382,12 +346,18 @@ impl Engine {
         let scope = Arc::new(AskScope::new(caller.org_id.clone(), stores, None));
         let body = to_raw_value(&question)
             .map_err(|e| EngineError::internal("could not write a question", e))?;
-        let sink = Arc::new(Answering { engine: self.clone(), scope, refusals: Mutex::default() });
+        let sink = Arc::new(Answering {
+            engine: self.clone(),
+            scope,
+            refusals: Mutex::default(),
+            logs: Mutex::default(),
+        });
         let outcome = self
             .0
             .runner
             .call(isolate, Call { body, timeout: TIMEOUT, first_step: None }, sink.clone())
             .await;
+        logs.append(&mut sink.logs.lock());
         match outcome.result {
             Ok(done) => serde_json::from_str(done.result.get())
                 .map(Ok)

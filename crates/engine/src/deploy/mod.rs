@@ -5,6 +5,7 @@ mod brought_back;
 pub(crate) mod bundle_error;
 pub(crate) mod components;
 pub(crate) mod configure;
+pub(crate) mod form_answers;
 pub(crate) mod forms;
 pub(crate) mod hooks;
 pub(crate) mod marks;

@@ -9,8 +9,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use millrace_model::component::PropDef;
 use millrace_model::file::{
-    self, FILE_BYTES_MAX, FileError, FileStore, ORG_BYTES_MAX, ORG_FILES_MAX, STORE_BYTES_MAX,
-    STORE_FILES_MAX, StoredFile,
+    self, FILE_BYTES_MAX, FileError, FileStore, STORE_BYTES_MAX, StoredFile, full,
 };
 use millrace_model::ids::{OrgId, SourceId, UploadId};
 use millrace_model::prop_type::PropType;
@@ -198,6 +197,7 @@ impl Engine {
                 {
                     Ok(()) => Ok(None),
                     Err(StoreError::Full) => Err(AskError::new("QuotaExceeded", full(&ask.store))),
+                    Err(StoreError::FileIsFolder(path)) => Err(refuse(is_folder(path, &ask.store))),
                     Err(error) => Err(failed(error)),
                 }
             }
@@ -283,6 +283,9 @@ impl Engine {
         {
             Err(StoreError::Full) => {
                 Err(EngineError::Conflict { code: "quota_exceeded", message: full(store) })
+            }
+            Err(StoreError::FileIsFolder(path)) => {
+                Err(EngineError::invalid("path", is_folder(path, store).to_string()))
             }
             Err(error) => Err(error.into()),
             Ok(()) => self.stored_file(caller, store, path).await,
@@ -391,10 +394,6 @@ fn checked(store: &str, path: &str) -> Result<(), EngineError> {
     file::check_path(path).map_err(|e| EngineError::invalid("path", e.to_string()))
 }
 
-/// Why nothing more fits.
-fn full(store: &str) -> String {
-    format!(
-        "the files do not fit into the file store `{store}`: a file has at most {FILE_BYTES_MAX} bytes, a store {STORE_FILES_MAX} files of {STORE_BYTES_MAX} bytes in all, \
-         an organization {ORG_FILES_MAX} files of {ORG_BYTES_MAX} bytes; delete some with `millrace files delete`"
-    )
+fn is_folder(path: String, store: &str) -> FileError {
+    FileError::FileIsFolder { path: millrace_model::shown(&path), store: store.to_owned() }
 }

@@ -25,15 +25,20 @@ impl EffectSink for Ignore {
     fn effect(&self, _effect: Effect) {}
 }
 
-/// For calls of which only the result matters, but which may ask.
+/// For calls of which only the result and the log matter, but which may ask.
 pub(crate) struct Answering {
     pub(crate) engine: Engine,
     pub(crate) scope: Arc<AskScope>,
     pub(crate) refusals: Mutex<Vec<Refusal>>,
+    pub(crate) logs: Mutex<Vec<LogLine>>,
 }
 
 impl EffectSink for Answering {
-    fn effect(&self, _effect: Effect) {}
+    fn effect(&self, effect: Effect) {
+        if let Effect::Log { level, text, ts_ms } = effect {
+            self.logs.lock().push(LogLine { at: Timestamp(ts_ms), level, text, step: None });
+        }
+    }
 
     fn refused(&self, refusal: &Refusal) {
         self.refusals.lock().push(*refusal);

@@ -120,6 +120,7 @@ macro_rules! suite {
             stored_files {
                 files_take_the_place_of_those_at_their_paths_all_or_none,
                 stores_and_files_are_listed_in_order_and_removed,
+                a_path_is_a_file_or_a_folder,
                 a_store_holds_no_more_than_it_may,
             }
             forms {

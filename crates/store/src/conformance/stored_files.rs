@@ -104,6 +104,24 @@ pub async fn stores_and_files_are_listed_in_order_and_removed(database: &dyn Dat
     assert_eq!(org.store.purge_uploads(at(9), 10).await.expect("clears"), 6);
 }
 
+pub async fn a_path_is_a_file_or_a_folder(database: &dyn Database) {
+    let org = Org::first(database).await;
+    keep(&org, "s", &[(&upload(&org, &[]).await, "a/b")]).await.expect("keeps");
+    for (path, both) in [("a", "a"), ("a/b/c", "a/b"), ("a/b/c/d", "a/b")] {
+        match keep(&org, "s", &[(&upload(&org, &[]).await, path)]).await {
+            Err(StoreError::FileIsFolder(named)) => assert_eq!(named, both),
+            other => panic!("{path}: {other:?}"),
+        }
+        assert_eq!(org.store.stored_file(&org.id, "s", path).await.expect("reads"), None);
+    }
+    let (one, other) = (upload(&org, &[]).await, upload(&org, &[]).await);
+    let together = keep(&org, "t", &[(&one, "x/y"), (&other, "x")]).await;
+    assert!(matches!(together, Err(StoreError::FileIsFolder(_))));
+    for path in ["a.b", "ab", "a0", "a/bc", "a/b"] {
+        keep(&org, "s", &[(&upload(&org, &[]).await, path)]).await.expect("keeps");
+    }
+}
+
 pub async fn a_store_holds_no_more_than_it_may(database: &dyn Database) {
     let org = Org::first(database).await;
     let mut files = Vec::new();
