@@ -198,6 +198,7 @@ struct Inner {
     /// Serializes dedupe decisions of one source within this node.
     settle_order: settle::settle_order::SettleOrder,
     begin_order: run::begin_order::BeginOrder,
+    lost_together: run::again::LostTogether,
     hook_writes: service_db::HookWrites,
     /// Who waits for the answer of a run that waits in the queue.
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
@@ -283,6 +284,7 @@ impl Engine {
             tests: Mutex::default(),
             settle_order: settle::settle_order::SettleOrder::default(),
             begin_order: run::begin_order::BeginOrder::default(),
+            lost_together: run::again::LostTogether::default(),
             hook_writes: service_db::HookWrites::default(),
             responders: Mutex::default(),
             unstored: run::unstored::UnstoredRuns::default(),
