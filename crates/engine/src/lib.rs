@@ -79,7 +79,7 @@ pub use deploy::new_records::NewWorkflow;
 pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::requests::{StepRequest, TriggerRequest};
 pub use deploy::settings::{Choice, SettingsRequest};
-pub use deploy::source_settings::SettingsOfSource;
+pub use deploy::source_settings::{SOURCE_CONCURRENCY_MAX, SettingsOfSource};
 pub use deploy::sources::{NewSource, UpdateSource};
 pub use deploy::workflow_parts::{DeployRequest, UpdateWorkflow};
 pub use error::{EngineError, ErrorKind};
