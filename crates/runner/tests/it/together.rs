@@ -29,11 +29,8 @@ async fn beside(bench: &Bench, event: &str, time: Duration) -> (CallFailure, Cal
 #[tokio::test]
 async fn a_process_that_ends_fails_none_of_several_calls() {
     let bench = Bench::set(|config| config.heap_mb_default = 64).await;
-    let causes = [
-        ("killed", "was killed by signal 9"),
-        ("fill", "memory"),
-        ("files", "it sent a frame"),
-    ];
+    let causes =
+        [("killed", "was killed by signal 9"), ("fill", "memory"), ("files", "it sent a frame")];
     for (event, cause) in causes {
         let (waited, other) = beside(&bench, event, LONG).await;
         for lost in [waited, other] {
