@@ -4,7 +4,7 @@
 // (`calls_per_isolate`) does AsyncLocalStorage decide.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import { JSON, later, soon } from "./kept.ts";
+import { JSON, later, ownText, soon } from "./kept.ts";
 import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */
@@ -63,7 +63,7 @@ export class CallContext implements Scope {
 
   /** Sends a frame of this call; nothing after its end. */
   send(frame: Record<string, unknown>): void {
-    if (!this.#done) this.#write(JSON.stringify({ ...frame, id: this.id }));
+    if (!this.#done) this.#write(ownText({ ...frame, id: this.id }) as string);
   }
 
   /** Sends a frame whose tail is JSON text already: `tail` is what follows the id. */

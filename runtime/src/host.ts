@@ -11,7 +11,7 @@ import { dollar } from "./dollar.ts";
 import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
 import { isA } from "./instances.ts";
-import { JSON, later, soon } from "./kept.ts";
+import { JSON, later, ownText, soon } from "./kept.ts";
 import { boundReads, loadModules, moduleOf, sourcesOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
@@ -89,7 +89,7 @@ function endingText(ending: Ending | undefined): string {
   if (ending.exit !== undefined) return `"result":null,"exit":{"reason":${JSON.stringify(ending.exit)}}`;
   const { exports, ...paused } = ending.paused as NonNullable<Ending["paused"]>;
   const tail = exports === undefined ? "" : `,"exports":${exports}`;
-  return `"result":null,"paused":${JSON.stringify(paused).slice(0, -1)}${tail}}`;
+  return `"result":null,"paused":${(ownText(paused) as string).slice(0, -1)}${tail}}`;
 }
 
 /** A source's return value is only shown: where it is no JSON it is left out. */
@@ -110,7 +110,7 @@ function failure(call: CallContext, error: unknown, namespace?: string): string 
   const step = known ? error.namespace : namespace;
   const exports = step !== undefined && step === call.namespace ? (call.exported?.() ?? "{}") : "{}";
   const tail = `${step === undefined ? "" : `,"namespace":${JSON.stringify(step)}`}${(exports === "{}" && !call.toldExported) || exports.length > EXPORTS_MAX ? "" : `,"exports":${exports}`}`;
-  return `"ok":false,"error":${JSON.stringify(wireError(known ? error.error : error))}${tail}}`;
+  return `"ok":false,"error":${ownText(wireError(known ? error.error : error))}${tail}}`;
 }
 
 /** How often it is looked which calls await something, milliseconds. */

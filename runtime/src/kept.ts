@@ -11,6 +11,8 @@ const call = Function.prototype.bind.bind(Function.prototype.call) as <S, A exte
 const indexOf = call(String.prototype.indexOf);
 const charCodeAt = call(String.prototype.charCodeAt);
 const slice = call(String.prototype.slice);
+/** Entries of a map without an iterator. */
+export const eachEntry = call(Map.prototype.forEach) as <K, V>(map: Map<K, V>, take: (value: V, key: K) => void) => void;
 
 const BACKSLASH = 92;
 
@@ -32,10 +34,30 @@ function wellFormed(json: string): string {
   return mended + slice(json, kept);
 }
 
+const { keys } = Object;
+const { isArray } = Array;
+
+/** JSON text of what the runtime itself put together: objects, arrays and primitives without cycles. A `toJSON` that code gave to all objects, as old libraries do, is not asked, nor are iterators. */
+export function ownText(value: unknown): string | undefined {
+  if (value === null || typeof value !== "object") return JSON.stringify(value) as string | undefined;
+  let text = "";
+  if (isArray(value)) {
+    for (let at = 0; at < value.length; at++) text += `${at === 0 ? "" : ","}${ownText(value[at]) ?? "null"}`;
+    return `[${text}]`;
+  }
+  const names = keys(value);
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at] as string;
+    const part = ownText((value as Record<string, unknown>)[name]);
+    if (part !== undefined) text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${part}`;
+  }
+  return `{${text}}`;
+}
+
 export const JSON = {
   parse,
-  stringify: ((value: unknown, ...more: [((key: string, value: unknown) => unknown)?]) => {
-    const json = stringify(value, ...more) as string | undefined;
+  stringify: ((value: unknown, replacer?: (key: string, value: unknown) => unknown, space?: number) => {
+    const json = stringify(value, replacer, space) as string | undefined;
     return json === undefined ? undefined : wellFormed(json);
   }) as typeof stringify,
 };

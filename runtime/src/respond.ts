@@ -4,6 +4,7 @@ import { types } from "node:util";
 
 import type { CallContext } from "./context.ts";
 import { jsonText, kindOf } from "./errors.ts";
+import { JSON, ownText } from "./kept.ts";
 import type { Bag } from "./types.ts";
 
 /** `elsewhere`: what runs, where that is not `run`: nobody waits for an answer there. */
@@ -33,7 +34,7 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
     if (immediate === true) throw new TypeError("respond: a promise cannot be sent with `immediate: true`; await it first");
     return tracked(call, Promise.resolve(body).then((given) => respond({ status: code, headers, body: given }, call)));
   }
-  const frame = (text: string, encoding: string) => call.send({ t: "respond", status: code, headers: list, body: text, encoding, immediate: immediate === true });
+  const frame = (text: string, encoding: string) => call.sendText(`"t":"respond","status":${code},"headers":${ownText(list)},"body":${JSON.stringify(text)},"encoding":"${encoding}","immediate":${immediate === true}}`);
   if (isStream(body)) {
     if (immediate === true) throw new TypeError("respond: a stream cannot be sent with `immediate: true`");
     return tracked(call, collect(body).then((bytes) => frame(bytes.toString("base64"), "base64")));

@@ -44,7 +44,7 @@ export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext
   const emit: Fn = (event, meta) => {
     // Sent before this returns, so that it is kept whether or not the promise is awaited.
     const eventText = jsonText(event, "the emitted event");
-    const metaText = jsonText(meta ?? {}, "the metadata of an emitted event", spellBigInt);
+    const metaText = meta === undefined || meta === null ? "{}" : jsonText(meta, "the metadata of an emitted event", spellBigInt);
     const to = call.live;
     if (to.done) to.log("warn", "an event was emitted after the run had ended; it is not kept");
     else to.sendText(`"t":"emit",${eventText === undefined ? "" : `"event":${eventText},`}"meta":${metaText ?? "{}"}}`);

@@ -2,7 +2,7 @@
 // loop right after.
 import { Socket } from "node:net";
 
-import { Buffer, JSON, writeSync } from "./kept.ts";
+import { Buffer, JSON, ownText, writeSync } from "./kept.ts";
 
 const WIRE = 3;
 /** Bytes that are read at once, into the same room each time. */
@@ -56,7 +56,7 @@ export class Wire {
   }
 
   send(frame: object): void {
-    this.sendText(JSON.stringify(frame));
+    this.sendText(ownText(frame) as string);
   }
 
   /** `json`: the text of one object. `before`: that of a frame that goes ahead of it, in the same write. */

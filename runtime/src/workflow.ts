@@ -7,7 +7,7 @@ import { evaluate } from "./expressions.ts";
 import type { FlowCall, Pause, RunInfo } from "./flow.ts";
 import { HandedOn } from "./handed.ts";
 import { isA, read } from "./instances.ts";
-import { JSON } from "./kept.ts";
+import { eachEntry, JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
 import { isObject, type ResolvedProp } from "./props.ts";
@@ -144,7 +144,9 @@ export function recordReturned($: Dollar, returned: unknown, namespace: string):
 
 export function exportsText(exports: Map<string, string>): string {
   let text = "";
-  for (const [name, value] of exports) text += `${text === "" ? "{" : ","}${JSON.stringify(name)}:${value}`;
+  eachEntry(exports, (value, name) => {
+    text += `${text === "" ? "{" : ","}${JSON.stringify(name)}:${value}`;
+  });
   return text === "" ? "{}" : `${text}}`;
 }
 

@@ -211,6 +211,38 @@ async fn r4_calls_per_isolate_lets_runs_share_a_process() {
     assert_eq!(pids.len(), 1, "the four met in one process: {pids:?}");
 }
 
+/// Nobody can tell which of several runs ended their process: they go again, each alone, and the
+/// one at fault fails by itself.
+#[tokio::test]
+async fn r4_a_run_that_ends_its_process_fails_none_of_those_beside_it() {
+    let server = Server::shared().await;
+    let step = "let here = 0; let open; const all = new Promise((done) => { open = done; });
+      const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+      export default defineComponent({ async run({ steps }) { if (++here === 3) open(); await Promise.race([all, pause(3000)]);
+        if (steps.trigger.event.body.i === 0) process.kill(process.pid, 'SIGKILL'); await pause(300); return here; } });";
+    let settings =
+        json!({ "name": "crashes", "calls_per_isolate": 4, "error_notification": false });
+    let body = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "s", "code": step }], "settings": settings });
+    let workflow = server.post("/workflows", &body).await.data();
+    let url = endpoint(&workflow);
+    join_all((0..3).map(|i| ask(&server, &url, i))).await;
+    let is_over = |run: &Value| run["status"] == "succeeded" || run["status"] == "failed";
+    let path = format!("/workflows/{}/runs", id(&workflow));
+    let runs = server
+        .until("all end", &path, |list| {
+            list["data"].as_array().is_some_and(|runs| runs.len() == 3 && runs.iter().all(is_over))
+        })
+        .await;
+    for run in runs["data"].as_array().expect("runs") {
+        let (is_culprit, error) = (run["event"]["body"]["i"] == 0, &run["error"]["message"]);
+        assert_eq!(run["status"] == "failed", is_culprit, "{run}");
+        let attempts = run["attempt"].as_u64();
+        assert!(attempts.is_some_and(|n| n <= 2), "lost once, and then alone: {run}");
+        let own = error.as_str().is_some_and(|message| message.contains("signal 9"));
+        assert_eq!(own, is_culprit, "{run}");
+    }
+}
+
 const COUNTS: &str = "export default { name: 'c', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, db: '$.service.db' },
   async run() { const n = (this.db.get('n') || 0) + 1; await new Promise((r) => setTimeout(r, 2)); this.db.set('n', n); this.$emit({ n }); this.http.respond({ status: 200, body: String(n) }); } };";
 
@@ -244,11 +276,14 @@ async fn r3_the_author_may_let_a_source_run_several_events_at_a_time() {
         ("concurrency", json!(0)),
         ("concurrency", json!(1001)),
         ("calls_per_isolate", json!(65)),
-        ("calls_per_isolate", json!("x")),
+        ("calls_per_isolate", json!("4")),
     ] {
         let refused = server.put(&path, &json!({ (field): value })).await;
         assert_eq!(refused.status, 422, "{field}: {}", refused.text);
-        assert!(refused.text.contains(field), "{}", refused.text);
+        let allowed = if field == "concurrency" { "1 to 1000" } else { "1 to 64" };
+        for said in [field, allowed] {
+            assert!(refused.text.contains(said), "{}", refused.text);
+        }
     }
     let shown =
         server.put(&path, &json!({ "concurrency": 4, "calls_per_isolate": 2 })).await.data();

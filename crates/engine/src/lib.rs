@@ -80,7 +80,7 @@ pub use deploy::new_records::NewWorkflow;
 pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::requests::{StepRequest, TriggerRequest};
 pub use deploy::settings::{Choice, SettingsRequest};
-pub use deploy::source_settings::SettingsOfSource;
+pub use deploy::source_settings::{SOURCE_CONCURRENCY_MAX, SettingsOfSource};
 pub use deploy::sources::{NewSource, UpdateSource};
 pub use deploy::workflow_parts::{DeployRequest, UpdateWorkflow};
 pub use error::{EngineError, ErrorKind};
@@ -199,6 +199,7 @@ struct Inner {
     /// Serializes dedupe decisions of one source within this node.
     settle_order: settle::settle_order::SettleOrder,
     begin_order: run::begin_order::BeginOrder,
+    lost_together: run::again::LostTogether,
     hook_writes: service_db::HookWrites,
     /// Who waits for the answer of a run that waits in the queue.
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
@@ -284,6 +285,7 @@ impl Engine {
             tests: Mutex::default(),
             settle_order: settle::settle_order::SettleOrder::default(),
             begin_order: run::begin_order::BeginOrder::default(),
+            lost_together: run::again::LostTogether::default(),
             hook_writes: service_db::HookWrites::default(),
             responders: Mutex::default(),
             unstored: run::unstored::UnstoredRuns::default(),

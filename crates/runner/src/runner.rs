@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::call::{Ended, UnderWay};
+use crate::call::UnderWay;
 use crate::host::exit::{self, lacks_room};
 use crate::host::{Blank, ExitReason, Host, HostEvent, HostState};
 use crate::host_pool::{End, HostPool, Queued, QueuedCall, Staffing, key};
@@ -27,8 +27,6 @@ use crate::types::{
     Call, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig, RunnerStats, StartError,
 };
 
-/// How long a host has to show that its event loop turns.
-const CANCEL_GRACE: Duration = Duration::from_millis(250);
 /// A timer that is so late is of a server that stood still: it was stopped, or the machine was.
 const STOOD_STILL: Duration = Duration::from_secs(1);
 /// How long such a server takes to read what came meanwhile.
@@ -201,42 +199,6 @@ impl Runner {
             self.0.waits.notify_one();
         }
         run
-    }
-
-    /// Waits for the end of a call that a host has, within its time.
-    async fn end_of(
-        &self,
-        host: &Arc<Host>,
-        id: u64,
-        timeout: Duration,
-        ended: &mut oneshot::Receiver<Ended>,
-    ) -> Ended {
-        match in_time(timeout, ended).await {
-            Some(Ok(ended)) => ended,
-            Some(Err(_)) => Err(ExitReason::Ended.failure(None)),
-            None => {
-                // It may have ended in this very moment: then its end was lost with the receiver,
-                // and it counts as late.
-                let step = host.give_up(id).and_then(|c| c.step());
-                self.retire_after_timeout(host, id).await;
-                Err(exit::timed_out(timeout, step))
-            }
-        }
-    }
-
-    /// A host with a call that never ended takes no new ones; it is ended at once if its event loop
-    /// is blocked or nobody else is in it.
-    async fn retire_after_timeout(&self, host: &Arc<Host>, id: u64) {
-        self.0.pool.lock().remove(host);
-        if host.calls() == 0 {
-            host.kill(ExitReason::Ended);
-        } else {
-            let answered = host.cancel(id).await;
-            if tokio::time::timeout(CANCEL_GRACE, answered).await.is_err() {
-                host.kill(ExitReason::Blocked);
-            }
-        }
-        self.staff();
     }
 
     /// Starts the hosts that calls wait for, as far as there is room.

@@ -46,6 +46,41 @@ pub(crate) async fn replace(
     Ok(())
 }
 
+/// Claims the oldest `$4` runs of owner `$5`, and of those no more than up to the first that cannot
+/// be had now: none starts in the place of one that came before it.
+///
+/// Nothing waits for a lock: neither for the owner's row nor for a run's. So the order in which a
+/// cancellation, a settlement or a renewal locks rows makes no deadlock with a claim, and a server
+/// that hangs within a transaction stops no claim of other owners. A run whose row somebody is
+/// changing (it is being cancelled, say) is claimed in the next round, and those behind it with it.
+/// References to a run (`FOR KEY SHARE`, as of the search index) are no such change and do not
+/// conflict with `FOR NO KEY UPDATE`.
+fn oldest(limits: &RunLimits) -> String {
+    // In order, what another server must run is no reason to start one that came later.
+    let (is_looked_at, may_claim) = if limits.in_order || limits.concurrency == Some(1) {
+        ("TRUE", MAY_CLAIM)
+    } else {
+        (MAY_CLAIM, "TRUE")
+    };
+    let ended = lease_ended("$3", "$6");
+    // The lock is taken by id: another status than the first look found is seen then.
+    format!(
+        "WITH oldest AS MATERIALIZED (
+           SELECT id AS oldest_id, created_at AS at, {may_claim} AS is_ours FROM runs
+           WHERE status IN ('queued', 'running') AND (status = 'queued' OR {ended}) AND owner_id = $5 AND {is_looked_at}
+           ORDER BY created_at, id LIMIT $4),
+         locked AS MATERIALIZED (
+           SELECT id AS locked_id FROM runs WHERE id = ANY (ARRAY(SELECT oldest_id FROM oldest))
+             AND (status || '' = 'queued' OR (status || '' = 'running' AND {ended})) FOR NO KEY UPDATE SKIP LOCKED),
+         picked AS (
+           SELECT oldest_id AS picked_id, bool_and(is_ours AND locked_id IS NOT NULL) OVER (ORDER BY at, oldest_id) AS is_next
+           FROM oldest LEFT JOIN locked ON locked_id = oldest_id)
+         UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
+         FROM picked WHERE id = picked_id AND is_next RETURNING {}",
+        run_row_columns()
+    )
+}
+
 /// Claims runs of these owners, as far as their limits leave room. An owner whose runs another
 /// server is claiming is passed over.
 pub(crate) async fn claim(
@@ -82,19 +117,7 @@ pub(crate) async fn claim(
         );
         let take = room.min(i64::from(share)).min(i64::from(claim.limit) - claimed.len() as i64);
         if take > 0 {
-            // In order, what another server must run is no reason to start one that came later.
-            let (before, after) =
-                if limits.in_order { ("TRUE", MAY_CLAIM) } else { (MAY_CLAIM, "TRUE") };
-            let sql = format!(
-                "WITH oldest AS MATERIALIZED (
-                   SELECT * FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR {}) AND owner_id = $5 AND {before}
-                   ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
-                 picked AS (SELECT id AS picked_id FROM oldest AS runs WHERE {after})
-                 UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
-                 FROM picked WHERE id = picked_id RETURNING {}",
-                lease_ended("$3", "$6"),
-                run_row_columns()
-            );
+            let sql = oldest(&limits);
             let runs = rows::claimed(
                 t,
                 "runs",

@@ -65,7 +65,7 @@ pub(crate) async fn wake(c: &Client, now: Timestamp, limit: u32) -> StoreResult<
         c,
         "WITH due AS MATERIALIZED (
            SELECT p.run_id AS due_id, p.attempt AS due_attempt, p.wake_cancels AS cancels FROM pauses p JOIN runs r ON r.id = p.run_id
-           WHERE p.wake_at <= $1 AND r.status = 'paused' ORDER BY p.wake_at LIMIT $2 FOR UPDATE OF r SKIP LOCKED),
+           WHERE p.wake_at <= $1 AND r.status = 'paused' ORDER BY p.wake_at LIMIT $2 FOR NO KEY UPDATE OF r SKIP LOCKED),
          woken AS (UPDATE pauses SET wake_at = NULL FROM due WHERE run_id = due_id AND attempt = due_attempt)
          UPDATE runs SET status = CASE WHEN cancels THEN 'cancelled' ELSE 'queued' END, finished_at = CASE WHEN cancels THEN $1 END
          FROM due WHERE id = due_id AND attempt = due_attempt AND status = 'paused' RETURNING cancels",

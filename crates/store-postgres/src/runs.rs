@@ -225,7 +225,8 @@ pub(crate) async fn owners_in_turn(
 }
 
 /// Runs of owners without limits, at most `share` of each. Rows that another server is claiming are
-/// passed over, not waited for. MATERIALIZED, so that the rows are picked and locked once, however
+/// passed over, not waited for; those that something refers to just then (`FOR KEY SHARE`, as of the
+/// search index) are not. MATERIALIZED, so that the rows are picked and locked once, however
 /// the update is planned.
 pub(crate) async fn claim(
     c: &Client,
@@ -238,7 +239,7 @@ pub(crate) async fn claim(
         "WITH picked AS MATERIALIZED (
            SELECT r.id AS picked_id FROM UNNEST($5::text[]) AS o (turn_of) CROSS JOIN LATERAL (
              SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR {ended}) AND owner_id = o.turn_of AND {MAY_CLAIM}
-             ORDER BY created_at, id LIMIT $6 FOR UPDATE SKIP LOCKED) AS r
+             ORDER BY created_at, id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) AS r
            LIMIT $4)
          UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
          FROM picked WHERE id = picked_id RETURNING {}",

@@ -4,8 +4,11 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{Choice, NewSource, NewestOf, SettingsOfSource, SourceView, UpdateSource};
+use millrace_engine::{
+    Choice, NewSource, NewestOf, SOURCE_CONCURRENCY_MAX, SettingsOfSource, SourceView, UpdateSource,
+};
 use millrace_model::ids::{OrgId, SourceId};
+use millrace_model::source::CALLS_PER_ISOLATE_MAX;
 use millrace_model::tenant::Caller;
 use serde_json::Value;
 
@@ -239,9 +242,13 @@ pub(crate) async fn check_made_props(
 }
 
 fn settings(params: &Params) -> Result<SettingsOfSource, ApiError> {
+    let runs = |field: &str, max: u32| {
+        let text = format!("`{field}` is not a number of runs; allowed are 1 to {max}, or `false`");
+        params.parsed(field).map_err(|_| ApiError::field(field, text))
+    };
     Ok(SettingsOfSource {
-        calls_per_isolate: params.parsed("calls_per_isolate")?,
-        concurrency: params.parsed("concurrency")?,
+        calls_per_isolate: runs("calls_per_isolate", CALLS_PER_ISOLATE_MAX)?,
+        concurrency: runs("concurrency", SOURCE_CONCURRENCY_MAX)?,
     })
 }
 

@@ -230,6 +230,14 @@ fn moved(project: &Project, kind: Kind, record: &Value) -> bool {
     record["made_from"]["project"] == project.name.as_str() && !still_there
 }
 
+/// A part as the files of a project name it.
+fn named(part: &'static str) -> &'static str {
+    match part {
+        "parallel" => "concurrency or calls_per_isolate",
+        part => part,
+    }
+}
+
 /// What is there beside what is to be.
 fn compared(
     record: &Value,
@@ -243,7 +251,7 @@ fn compared(
     let changed: Vec<&str> = fingerprints
         .iter()
         .filter(|(part, print)| before.get(**part).and_then(Value::as_str) != Some(print.as_str()))
-        .map(|(part, _)| *part)
+        .map(|(part, _)| named(part))
         .collect();
     if !changed.is_empty() {
         return (Action::Update, format!("changed: {}", changed.join(", ")));
@@ -296,6 +304,11 @@ mod tests {
         assert_eq!(
             compared(&record("9", true), &prints, true),
             (Action::Update, "changed: code".into())
+        );
+        let more = BTreeMap::from([("parallel", "3".to_owned())]);
+        assert_eq!(
+            compared(&record("1", true), &more, true).1,
+            "changed: concurrency or calls_per_isolate"
         );
         assert_eq!(
             compared(&record("1", false), &prints, true),

@@ -9,6 +9,7 @@ mod program;
 pub(crate) mod project;
 pub(crate) mod root;
 pub(crate) mod schema;
+mod schema_types;
 pub(crate) mod tools;
 pub(crate) mod tree;
 pub(crate) mod whole;

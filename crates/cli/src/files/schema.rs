@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use crate::files::schema_types::{fits_type, kind, kinds, range, takes_number_or_false};
 use crate::files::yaml::{Document, escaped};
 
 /// `schemas/workflow.schema.json`.
@@ -100,10 +101,14 @@ impl Check<'_> {
         if branches.iter().any(|b| b.get("properties").is_some()) {
             return self.variant(branches, value, at);
         }
-        if !fits_type(&schema["type"], value) {
-            let text =
-                format!("{} is {}; it is to be {}", named(at), kind(value), kinds(&schema["type"]));
-            return self.wrong(at, &text);
+        // `false` takes such a number away; `true` means nothing.
+        let or_false = takes_number_or_false(schema);
+        if !fits_type(&schema["type"], value) || (or_false && *value == true) {
+            let allowed = match range(schema).filter(|_| or_false) {
+                Some(range) => format!("allowed are {range}, or false"),
+                None => format!("it is to be {}", kinds(&schema["type"])),
+            };
+            return self.wrong(at, &format!("{} is {}; {allowed}", named(at), kind(value)));
         }
         match value {
             Value::Object(object) => self.object(schema, object, branches, at),
@@ -220,11 +225,7 @@ impl Check<'_> {
     fn number(&mut self, schema: &Value, number: f64, at: &str) {
         let (min, max) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
         if min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max) {
-            let range = match (min, max) {
-                (Some(min), Some(max)) => format!("{min} to {max}"),
-                (Some(min), None) => format!("{min} and more"),
-                (None, max) => format!("up to {}", max.unwrap_or(f64::MAX)),
-            };
+            let range = range(schema).unwrap_or_default();
             let text = format!("{} is {number}; allowed are {range}", named(at));
             self.wrong(at, &text);
         }
@@ -287,47 +288,6 @@ fn fits_pattern(pattern: &str, text: &str) -> bool {
     let [first, rest] = classes.as_slice() else { return false };
     let mut chars = text.chars();
     chars.next().is_some_and(|c| in_class(first, c)) && chars.all(|c| in_class(rest, c))
-}
-
-fn fits_type(wanted: &Value, value: &Value) -> bool {
-    let fits = |wanted: &Value| match wanted.as_str() {
-        Some("integer") => value.is_i64() || value.is_u64(),
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        _ => false,
-    };
-    match wanted {
-        Value::Null => true,
-        Value::Array(kinds) => kinds.iter().any(fits),
-        kind => fits(kind),
-    }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "empty",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
-fn kinds(wanted: &Value) -> String {
-    let word = |kind: &Value| match kind.as_str() {
-        Some("integer") => "a whole number",
-        Some("string") => "a text",
-        Some("boolean") => "true or false",
-        Some("object") => "an object",
-        _ => "a list",
-    };
-    match wanted {
-        Value::Array(kinds) => kinds.iter().map(word).collect::<Vec<_>>().join(" or "),
-        kind => word(kind).to_owned(),
-    }
 }
 
 /// `steps[0].props` for `/steps/0/props`.
@@ -420,7 +380,11 @@ mod tests {
             ("steps: {}\n", "line 1: `steps` is an object; it is to be a list"),
             (
                 "steps: []\nsettings:\n  timeout_ms: soon\n",
-                "line 3: `settings.timeout_ms` is a text; it is to be a whole number or true or false",
+                "line 3: `settings.timeout_ms` is a text; allowed are 1 to 750000, or false",
+            ),
+            (
+                "steps: []\nsettings:\n  calls_per_isolate: true\n",
+                "line 3: `settings.calls_per_isolate` is true; allowed are 1 to 64, or false",
             ),
             (
                 "steps: []\nsettings:\n  memory_mb: 1\n",

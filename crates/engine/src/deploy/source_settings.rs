@@ -6,7 +6,7 @@ use crate::deploy::settings::{Choice, check_calls, chosen};
 use crate::{EngineConfig, EngineError};
 
 /// The most runs of one source at the same time that can be asked for.
-const CONCURRENCY_MAX: u32 = 1000;
+pub const SOURCE_CONCURRENCY_MAX: u32 = 1000;
 
 /// Settings of a source in a request; None stays, `false` takes one away.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +51,7 @@ impl SettingsOfSource {
                 "concurrency",
                 &self.concurrency,
                 before.concurrency,
-                CONCURRENCY_MAX,
+                SOURCE_CONCURRENCY_MAX,
             )?,
         })
     }

@@ -161,7 +161,7 @@ impl Engine {
             }
         };
         if let Err(failure) = &outcome.result
-            && self.runs_again(held, failure, &sink).await?
+            && self.runs_again(held, &program, failure, &sink).await?
         {
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl Engine {
                 let body =
                     source_call(&props, &source.dynamic_props, db.as_deref(), None, &held.event)?;
                 (
-                    source.isolate.clone(),
+                    self.isolate_for(held, &source.isolate),
                     Call { body, timeout: self.0.config.source_timeout, first_step: None },
                 )
             }
@@ -272,7 +272,7 @@ impl Engine {
                     self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms(),
                 )?;
                 (
-                    workflow.isolate.clone(),
+                    self.isolate_for(held, &workflow.isolate),
                     Call { body, timeout, first_step: next_step(workflow, carried) },
                 )
             }
@@ -284,36 +284,6 @@ impl Engine {
         let outcome = self.outcome_of(held, queued).await;
         fail_point!("engine.run.after_call");
         Ok(outcome)
-    }
-
-    /// Whether the run goes back to the queue: its host died through no fault of its own, or there
-    /// was no room.
-    async fn runs_again(
-        &self,
-        held: &Held,
-        failure: &CallFailure,
-        sink: &Collector,
-    ) -> Result<bool, EngineError> {
-        let count_attempt = match failure.kind {
-            FailureKind::HostLost if self.0.tasks.stopping() => false,
-            FailureKind::HostLost => true,
-            FailureKind::Overloaded | FailureKind::NoRoom => false,
-            _ => return Ok(false),
-        };
-        if held.kind == RunKind::Test {
-            return Ok(false);
-        }
-        self.keep_progress(sink).await?;
-        if failure.kind == FailureKind::NoRoom {
-            tracing::warn!(run.id = %held.id, reason = failure.message, "a run waits: no process can be started for it");
-            // It is held meanwhile, and its place with it: those that wait for one do not all try
-            // at once.
-            let _ = tokio::time::timeout(NO_ROOM_PAUSE, self.0.tasks.token().cancelled()).await;
-        }
-        self.store_run(held.unstored.as_deref()).await?;
-        self.0.store.release(&held.id, held.attempt, count_attempt).await?;
-        self.queued();
-        Ok(true)
     }
 }
 
@@ -344,9 +314,6 @@ fn answered_before(program: &Program, at: Timestamp) -> LogLine {
 
 /// A tick that begins so long after it was due is marked.
 const TICK_LATE: Duration = Duration::from_secs(5);
-
-/// Before a run is tried again for which no process could be started.
-const NO_ROOM_PAUSE: Duration = Duration::from_secs(2);
 
 /// What Node's `fetch` throws, whatever happened.
 const FETCH_FAILED: &str = "fetch failed";

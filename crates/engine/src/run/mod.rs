@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod admission;
+pub(crate) mod again;
 pub(crate) mod asked;
 pub(crate) mod asks;
 pub(crate) mod begin_order;

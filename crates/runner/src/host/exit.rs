@@ -11,7 +11,7 @@ use crate::wire::WireError;
 /// Why a host exited.
 #[derive(Clone, Debug)]
 pub(crate) enum ExitReason {
-    /// We ended it: a call ran over its time, and the host could not be reached.
+    /// We ended it: a call ran over its time, several were in it, and the host could not be reached.
     Blocked,
     /// We ended it: evicted or shutting down.
     Ended,
@@ -88,11 +88,30 @@ impl ExitReason {
         Self::Exited(status, words)
     }
 
-    /// What it means for a call that was under way.
+    /// What it means for a call that was in the process with others, `calls` in all. Whose fault it
+    /// was nobody can tell: none of them is failed for it.
+    pub(crate) fn failure_among(&self, calls: usize, namespace: Option<String>) -> CallFailure {
+        let failure = self.failure(namespace);
+        if calls <= 1 || failure.kind == FailureKind::HostLost {
+            return failure;
+        }
+        let message = format!(
+            "{calls} runs were in one process, and which of them ended it cannot be told: {}",
+            failure.message
+        );
+        CallFailure {
+            kind: FailureKind::HostLost,
+            stack: format!("{}: {message}", failure.code),
+            message,
+            ..failure
+        }
+    }
+
+    /// What it means for a call that had the process to itself.
     pub(crate) fn failure(&self, namespace: Option<String>) -> CallFailure {
         let (kind, code, message) = match self {
             Self::Blocked => {
-                (FailureKind::HostLost, "InternalFailure", "the process was ended because another run in it blocked it beyond its time limit".to_owned())
+                (FailureKind::HostLost, "InternalFailure", "the process was ended because a run in it blocked it beyond its time limit; which one cannot be told".to_owned())
             }
             Self::Ended => (FailureKind::HostLost, "InternalFailure", "the process was ended before the run was over".to_owned()),
             Self::Violation(error) => (FailureKind::ProtocolViolation, "InternalFailure", format!("the process was ended because it sent {error}")),

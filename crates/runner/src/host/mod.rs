@@ -1,6 +1,7 @@
 //! Host: a process, its wire, its state and the calls under way in it.
 
 mod calls;
+mod ending;
 pub(crate) mod exit;
 mod frames;
 mod state;
@@ -19,9 +20,10 @@ use millrace_model::egress::Refusal;
 use millrace_model::{Clock as _, SystemClock};
 
 use crate::ask::Desk;
-use crate::call::{REFUSALS_KEPT, UnderWay};
+use crate::call::REFUSALS_KEPT;
 pub(crate) use crate::host::calls::Ahead;
 use crate::host::calls::Calls;
+pub(crate) use crate::host::ending::GivenUp;
 pub(crate) use crate::host::exit::ExitReason;
 pub(crate) use crate::host::frames::Phase;
 use crate::host::state::StateCell;
@@ -263,10 +265,13 @@ impl Host {
         !calls.left_running && calls.ahead.is_empty() && calls.under_way.len() < calls_max as usize
     }
 
-    /// Whether it has no call.
+    /// Whether it has no call, and nobody waits for it to show that it can answer.
     pub(crate) fn is_idle(&self) -> bool {
         let calls = self.calls.lock();
-        calls.under_way.is_empty() && calls.ahead.is_empty() && !calls.left_running
+        calls.under_way.is_empty()
+            && calls.ahead.is_empty()
+            && !calls.left_running
+            && self.cancels.lock().is_empty()
     }
 
     pub(crate) fn state(&self) -> HostState {
@@ -311,31 +316,6 @@ impl Host {
         }
     }
 
-    /// Takes a call away that ran over its time; None if it ended meanwhile. The host takes no
-    /// more.
-    pub(crate) fn give_up(&self, id: u64) -> Option<UnderWay> {
-        let mut calls = self.calls.lock();
-        self.drain(Why::Retired);
-        let call = calls.under_way.remove(&id);
-        if call.is_some() {
-            calls.late.insert(id);
-        }
-        call
-    }
-
-    /// Tells the host that a call is not waited for; the receiver ends when it answers.
-    pub(crate) async fn cancel(&self, id: u64) -> oneshot::Receiver<()> {
-        let (tell, told) = oneshot::channel();
-        self.cancels.lock().insert(id, tell);
-        // A host that is gone needs no cancel.
-        let _ = self
-            .desk
-            .writer
-            .send(wire::frame(&[r#"{"t":"cancel","id":"#, &id.to_string(), "}"]).into())
-            .await;
-        told
-    }
-
     /// Ends the process.
     pub(crate) fn kill(&self, reason: ExitReason) {
         self.drain(Why::Retired);
@@ -363,20 +343,6 @@ impl Host {
             );
         }
         true
-    }
-
-    /// Its process is gone: ends the calls that were under way.
-    fn end_calls(&self, reason: &ExitReason) {
-        let calls = {
-            let mut calls = self.calls.lock();
-            self.state.advance(HostState::Exited);
-            calls.ended.clear();
-            std::mem::take(&mut calls.under_way)
-        };
-        for call in calls.into_values() {
-            let step = call.step();
-            call.end(Err(reason.failure(step)));
-        }
     }
 
     pub(crate) fn calls(&self) -> usize {

@@ -8,10 +8,13 @@ use tokio::time::Instant;
 
 use crate::call::Ended;
 use crate::host::exit;
-use crate::host::{ExitReason, Host};
+use crate::host::{ExitReason, GivenUp, Host};
 use crate::host_pool::{Begun, IsolateKey};
-use crate::runner::Runner;
+use crate::runner::{Runner, in_time};
 use crate::types::{CallFailure, CallOutcome};
+
+/// How long a host has to show that its event loop turns.
+const CANCEL_GRACE: Duration = Duration::from_millis(250);
 
 /// A call that waits for a host or is under way in one. Dropped while it waits, it leaves the
 /// queue; dropped later, the call goes on within its time.
@@ -43,9 +46,9 @@ impl QueuedRun {
         }
         let step = match self.serving.take() {
             Some((host, id)) => {
-                let step = host.give_up(id).and_then(|call| call.step());
-                self.runner.retire_after_timeout(&host, id).await;
-                step
+                let given_up = host.give_up(id);
+                self.runner.retire_after_timeout(&host, id, given_up.answer).await;
+                given_up.step
             }
             // A host that takes it in this moment has no time for it.
             None => {
@@ -80,6 +83,56 @@ impl QueuedRun {
         };
         self.serving = None;
         CallOutcome { result, duration: started.elapsed() }
+    }
+}
+
+impl Runner {
+    /// Waits for the end of a call that a host has, within its time.
+    async fn end_of(
+        &self,
+        host: &Arc<Host>,
+        id: u64,
+        timeout: Duration,
+        ended: &mut oneshot::Receiver<Ended>,
+    ) -> Ended {
+        match in_time(timeout, ended).await {
+            Some(Ok(ended)) => ended,
+            Some(Err(_)) => Err(ExitReason::Ended.failure(None)),
+            None => {
+                // It may have ended in this very moment: then its end was lost with the receiver,
+                // and it counts as late.
+                let GivenUp { step, answer } = host.give_up(id);
+                if self.retire_after_timeout(host, id, answer).await {
+                    return Err(exit::timed_out(timeout, step));
+                }
+                // Any of those in the process may have kept it from the others.
+                Err(ExitReason::Blocked.failure(step))
+            }
+        }
+    }
+
+    /// A host with a call that never ended takes no new ones; it is ended at once if its event loop
+    /// is blocked or nobody else is in it. False where others are, and it is blocked.
+    async fn retire_after_timeout(
+        &self,
+        host: &Arc<Host>,
+        id: u64,
+        answer: Option<oneshot::Receiver<()>>,
+    ) -> bool {
+        self.0.pool.lock().remove(host);
+        let turns = match answer {
+            Some(answer) => {
+                tokio::time::timeout(CANCEL_GRACE, host.cancel(id, answer)).await.is_ok()
+            }
+            None => true,
+        };
+        if !turns {
+            host.kill(ExitReason::Blocked);
+        } else if host.is_abandoned() {
+            host.kill(ExitReason::Ended);
+        }
+        self.staff();
+        turns
     }
 }
 

@@ -177,22 +177,6 @@ async fn an_organization_that_takes_more_than_its_share_keeps_back_for_a_while()
 }
 
 #[tokio::test]
-async fn those_in_a_host_that_another_call_blocks_are_lost_and_may_run_again() {
-    let bench = Bench::real().await;
-    let isolate = bench.isolate("shared", "console.log('here'); if (event === 'busy') while (true) {} await new Promise(() => setInterval(() => {}, 1000));");
-    let log = Recorder::new();
-    let waiting = bench.spawn(&isolate, "wait", LONG, &log);
-    log.logged("here").await;
-    assert_eq!(
-        failure(bench.call_for(&isolate, "busy", SHORT, &Recorder::new()).await).kind,
-        FailureKind::Timeout
-    );
-    let lost = failure(waiting.await.expect("joins"));
-    assert_eq!(lost.kind, FailureKind::HostLost);
-    assert!(lost.message.contains("another run in it blocked it"), "{}", lost.message);
-}
-
-#[tokio::test]
 async fn a_timeout_leaves_the_other_calls_of_its_host_alone() {
     let bench = Bench::fake("attack = () => {};").await;
     let isolate = bench.isolate("shared", "");

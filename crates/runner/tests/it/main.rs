@@ -12,4 +12,5 @@ mod one_call;
 mod places;
 mod start;
 mod support;
+mod together;
 mod walls;

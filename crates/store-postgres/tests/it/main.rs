@@ -8,6 +8,7 @@ use millrace_store::conformance::Database;
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
 
 mod cluster;
+mod order;
 mod own;
 mod pruned_at_once;
 
