@@ -19,10 +19,9 @@ use oxc_semantic::ScopeFlags;
 
 /// What a step's `run` gets `respond` in.
 const DOLLAR: &str = "$";
-/// Where `$` may be answered with unseen: a name that no code has.
+/// Out of sight: a name that no code has.
 const UNSEEN: &str = "";
-/// The method that gets `$`. The platform calls it, and so does much else with a method of the
-/// name.
+/// The method that gets `$`.
 const RUN: &str = "run";
 /// Takes `$` for its `export`; a function of `@pipedream/platform`.
 const AXIOS: &str = "axios";
@@ -225,13 +224,13 @@ impl<'a> Visit<'a> for DollarFlow {
                     _ if is("console") || is("JSON") || method == AXIOS => {}
                     "call" | "bind" | "apply" if is_member_of_dollar(object) => {}
                     "call" => {
-                        self.call(None, 0, call.arguments.get(..1).unwrap_or_default());
+                        self.call(None, 0, &call.arguments[..call.arguments.len().min(1)]);
                         self.call(names_of(object).pop(), 1, &call.arguments);
                     }
-                    RUN if !matches!(object, Expression::ThisExpression(_)) => {
+                    RUN if matches!(object, Expression::ThisExpression(_)) => {}
+                    _ if method == RUN || is("Object") || is("Reflect") => {
                         self.call(None, 0, &call.arguments);
                     }
-                    _ if is("Object") || is("Reflect") => self.call(None, 0, &call.arguments),
                     _ => self.call(name, 0, &call.arguments),
                 }
                 if matches!(object, Expression::ArrayExpression(_)) {
@@ -309,7 +308,7 @@ fn names_of(value: &Expression<'_>) -> Vec<String> {
             Some(name) => vec![name.to_string()],
             // An element of a list that was followed.
             None if member.expression.is_literal() => names_of(&member.object),
-            None => Vec::new(),
+            None => vec![],
         },
         Expression::ConditionalExpression(either) => {
             [names_of(&either.consequent), names_of(&either.alternate)].concat()
@@ -395,9 +394,6 @@ fn target_name(target: &AssignmentTarget<'_>) -> Option<String> {
         AssignmentTarget::AssignmentTargetIdentifier(id) => Some(id.name.to_string()),
         AssignmentTarget::StaticMemberExpression(member) => Some(member.property.name.to_string()),
         AssignmentTarget::PrivateFieldExpression(member) => Some(format!("#{}", member.field.name)),
-        AssignmentTarget::ComputedMemberExpression(member) => {
-            member.static_property_name().map(|name| name.to_string())
-        }
         _ => None,
     }
 }
