@@ -45,10 +45,7 @@ async fn r4_1_the_trigger_has_its_event_and_context() {
     let mut fields: Vec<_> =
         event.as_object().expect("an object").keys().map(String::as_str).collect();
     fields.sort_unstable();
-    assert_eq!(
-        fields,
-        ["body", "client_ip", "headers", "method", "path", "query", "queryRaw", "url"]
-    );
+    assert_eq!(fields.join(" "), "body client_ip headers method path query queryRaw url");
     assert_eq!(
         (&event["body"], &event["method"], &event["path"], &event["query"]),
         (&json!({ "n": 1 }), &json!("POST"), &json!("/deep/er"), &json!({ "q": "1" }))
@@ -57,7 +54,6 @@ async fn r4_1_the_trigger_has_its_event_and_context() {
         (&event["headers"]["x-odd"], &event["client_ip"]),
         (&json!("Yes"), &json!("127.0.0.1"))
     );
-    assert_eq!(event["queryRaw"], "q=1");
     assert!(
         event["url"].as_str().is_some_and(|u| u.starts_with(&url) && u.ends_with("/deep/er")),
         "{event}"
