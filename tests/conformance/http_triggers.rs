@@ -729,21 +729,21 @@ async fn a_browser_may_send_what_it_asks_to_send() {
                 .map(|v| v.to_str().expect("text").to_owned())
                 .unwrap_or_default()
         };
-        assert_eq!(header("access-control-allow-origin"), "*");
-        (header("access-control-allow-headers"), header("access-control-allow-methods"))
+        let allowed = |what: &str| header(&format!("access-control-allow-{what}"));
+        (format!("{} {}", allowed("origin"), allowed("headers")), allowed("methods"))
     };
     for path in [endpoint(&workflow), "/resume/x".to_owned(), "/cancel/x".to_owned()] {
         let asked = [
-            ("origin", "https://a.test"),
+            ("origin", "http://a.b"),
             ("access-control-request-method", "POST"),
-            ("access-control-request-headers", "authorization,x-own"),
+            ("access-control-request-headers", "authorization,x"),
         ];
         assert_eq!(
             preflight(&path, &asked).await,
-            ("authorization,x-own".to_owned(), "GET,HEAD,PUT,PATCH,POST,DELETE".to_owned()),
+            ("http://a.b authorization,x".to_owned(), "GET,HEAD,PUT,PATCH,POST,DELETE".to_owned()),
             "{path}"
         );
-        assert_eq!(preflight(&path, &[]).await.0, "*");
+        assert_eq!(preflight(&path, &[]).await.0, "* *");
         assert!(
             preflight(&path, &[("access-control-request-method", "PROPFIND")])
                 .await

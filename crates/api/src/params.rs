@@ -305,9 +305,9 @@ impl Params {
     pub(crate) fn parsed<T: DeserializeOwned>(&self, field: &str) -> Result<Option<T>, ApiError> {
         match self.0.get(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => serde_json::from_value(value.clone()).map(Some).map_err(|e| {
-                ApiError::field(field, format!("`{field}` is not of the expected form: {e}"))
-            }),
+            Some(value) => serde_json::from_value(value.clone())
+                .map(Some)
+                .map_err(|e| EngineError::not_read(field, &e).into()),
         }
     }
 

@@ -1,13 +1,24 @@
 // Stands in for the helper that calls decorators: those of the standard get (value, context), and those with a third parameter, as
 // TypeScript's older ones have, (target, key, descriptor).
+// What decorators of a class share: where there is a `Symbol.metadata`, as code that reads it sees to.
+function metadataOf(owner) {
+  const name = Symbol.metadata;
+  if (name === undefined) return undefined;
+  if (!Object.hasOwn(owner, name)) {
+    const inherited = Object.getPrototypeOf(owner)?.[name] ?? null;
+    Object.defineProperty(owner, name, { value: Object.create(inherited), configurable: true, writable: true });
+  }
+  return owner[name];
+}
 export default function decorate(decorators, target, key) {
   const later = [];
   const isClass = arguments.length < 3;
   const isStatic = isClass || typeof target === "function";
+  const owner = isStatic ? target : target.constructor;
   const context = (kind, name, more) => ({
     kind,
     name,
-    metadata: undefined,
+    metadata: metadataOf(owner),
     ...more,
     addInitializer(initializer) {
       if (!isStatic) throw new TypeError(`addInitializer in a decorator of \`${String(name)}\` needs a static method or a class here; bind in the constructor`);

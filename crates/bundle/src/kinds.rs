@@ -4,9 +4,19 @@
 use oxc_span::SourceType;
 use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, ModuleType};
 
-use crate::BundleError;
 use crate::author::Author;
 use crate::language::needs_lowering;
+use crate::{BundleError, depth, typescript};
+
+/// Refuses files that are nested too deep, and those whose fault the bundler would not name.
+pub(crate) fn check_given(author: &Author) -> Result<(), BundleError> {
+    for (path, text) in author.given() {
+        let kind = author.kind_of(&path, &path, &text);
+        depth::check(&path, &text, kind)?;
+        typescript::check_type_parameters(&path, &text, kind)?;
+    }
+    Ok(())
+}
 
 /// How syntax is lowered that the Node in use does not have, where the author's files have such.
 pub(crate) fn lowered(

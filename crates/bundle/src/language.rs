@@ -5,11 +5,13 @@ use std::collections::HashSet;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    AccessorProperty, Decorator, FormalParameter, MethodDefinition, PropertyDefinition,
-    PropertyKey, RegExpLiteral, VariableDeclaration, VariableDeclarationKind,
+    AccessorProperty, Decorator, Expression, FormalParameter, Function, IdentifierName,
+    MethodDefinition, PropertyDefinition, PropertyKey, RegExpLiteral, VariableDeclaration,
+    VariableDeclarationKind, VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
+use oxc_semantic::ScopeFlags;
 use oxc_span::{SourceType, Span};
 
 use crate::BundleError;
@@ -88,7 +90,13 @@ pub(crate) fn needs_lowering(
     let kind = if kind.is_typescript() { kind } else { SourceType::jsx() };
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, code, kind).parse();
-    let mut finder = Finder { experimental_decorators, node_major, needs: false, refused: None };
+    let mut initializing = Initializing::default();
+    if !experimental_decorators && code.contains(ADD_INITIALIZER) {
+        initializing.visit_program(&parsed.program);
+    }
+    let initializing = initializing.names;
+    let mut finder =
+        Finder { experimental_decorators, node_major, initializing, needs: false, refused: None };
     finder.visit_program(&parsed.program);
     match finder.refused {
         None => Ok(finder.needs),
@@ -101,9 +109,43 @@ pub(crate) fn needs_lowering(
     }
 }
 
+/// What a decorator's context has for code that runs where an object is made.
+const ADD_INITIALIZER: &str = "addInitializer";
+
+/// Finds the functions of a file that add initializers, by the names around the word.
+#[derive(Default)]
+struct Initializing {
+    around: Vec<String>,
+    names: HashSet<String>,
+}
+
+impl<'a> Visit<'a> for Initializing {
+    fn visit_function(&mut self, function: &Function<'a>, flags: ScopeFlags) {
+        let name = function.id.as_ref().map(|id| id.name.to_string());
+        self.around.extend(name.clone());
+        walk::walk_function(self, function, flags);
+        self.around.truncate(self.around.len() - usize::from(name.is_some()));
+    }
+
+    fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+        let name = declarator.id.get_identifier_name().map(|name| name.to_string());
+        self.around.extend(name.clone());
+        walk::walk_variable_declarator(self, declarator);
+        self.around.truncate(self.around.len() - usize::from(name.is_some()));
+    }
+
+    fn visit_identifier_name(&mut self, name: &IdentifierName<'a>) {
+        if name.name == ADD_INITIALIZER {
+            self.names.extend(self.around.iter().cloned());
+        }
+    }
+}
+
 struct Finder {
     experimental_decorators: bool,
     node_major: u64,
+    /// Functions that add initializers.
+    initializing: HashSet<String>,
     needs: bool,
     /// The first place that cannot be lowered, and why.
     refused: Option<(Span, String)>,
@@ -156,6 +198,16 @@ impl<'a> Visit<'a> for Finder {
             (&method.key, method.decorators.first())
         {
             self.refuse(first.span, || "a decorator of a private method cannot be lowered; decorate one that is not private".into());
+        }
+        let adds = |decorator: &&Decorator<'a>| {
+            let called = match &decorator.expression {
+                Expression::CallExpression(call) => &call.callee,
+                named => named,
+            };
+            matches!(called, Expression::Identifier(id) if self.initializing.contains(id.name.as_str()))
+        };
+        if let Some(decorator) = method.decorators.iter().find(adds).filter(|_| !method.r#static) {
+            self.refuse(decorator.span, || "`addInitializer` of a decorator of a method that is not static cannot be lowered: nothing runs it for each object; bind the method in the constructor".into());
         }
         walk::walk_method_definition(self, method);
     }
@@ -292,6 +344,10 @@ mod tests {
             ("class A { @log m() {} }", true),
             ("@log class A {}", true),
             ("{ using a = b; }", true),
+            (
+                "const s = (m, c) => c.addInitializer(f); @s class A { @s static g() {} @log m() {} }",
+                true,
+            ),
             ("// me@example.test is using (?:\nexport default /(?:a)/;", false),
         ] {
             assert_eq!(needs(code).expect("can be lowered"), expected, "{code}");
@@ -303,6 +359,14 @@ mod tests {
             ("\nconst d =\n  /(?<y>\\d{4})-(?<m>\\d\\d)|(?<y>\\d\\d)/;", "a.ts:3:3:"),
             ("class A { m(@p a) {} }", "a.ts:1:13:"),
             ("class A { @l #m() {} }", "a.ts:1:11:"),
+            (
+                "function bound(m: any, c: any) { c.addInitializer(function () {}) }\nclass K { @bound f() {} }",
+                "a.ts:2:11:",
+            ),
+            (
+                "const on = (x) => (m, { addInitializer }) => addInitializer(x);\nclass K { @on(1) f() {} }",
+                "a.ts:2:11:",
+            ),
         ] {
             let error = needs(code).expect_err("cannot be lowered").to_string();
             assert!(error.contains(place), "{code}: {error}");

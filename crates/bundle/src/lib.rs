@@ -8,6 +8,7 @@ mod author;
 mod class_names;
 mod dependencies;
 mod depth;
+mod dollar_flow;
 mod error;
 pub mod extract;
 mod facts_cache;

@@ -6,15 +6,16 @@ use std::collections::HashSet;
 use millrace_model::component::Responds;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    Argument, AssignmentTargetPropertyIdentifier, AssignmentTargetPropertyProperty, BindingPattern,
-    BindingProperty, CallExpression, ComputedMemberExpression, Expression, ForInStatement,
-    ImportDeclaration, NewExpression, ObjectPattern, PropertyKey, SpreadElement,
-    StaticMemberExpression, StringLiteral, TemplateElement, VariableDeclarator,
+    AssignmentTargetPropertyIdentifier, AssignmentTargetPropertyProperty, BindingPattern,
+    BindingProperty, CallExpression, ComputedMemberExpression, Expression, NewExpression,
+    ObjectPattern, PropertyKey, StaticMemberExpression, StringLiteral, TemplateElement,
+    VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::SourceType;
 
+use crate::dollar_flow::DollarFlow;
 use crate::language::kind_of;
 use crate::sloppy::BEGINNING;
 
@@ -30,32 +31,35 @@ pub(crate) fn responds<'a>(
     bundle: &str,
 ) -> Responds {
     let mut may = false;
+    let mut flow = DollarFlow::default();
     for (path, text) in texts.filter(|(path, _)| !path.ends_with(".json")) {
-        // Code that is made of texts, or takes all members of `$`, need not name it.
-        if [RESPOND, "eval", "Function", "vm", "Object", "Reflect", "..."]
-            .iter()
-            .any(|word| text.contains(word))
-            || text.contains(" in ")
-        {
-            let seen = visited(kind_of(path, text), text, Author::default());
-            if seen.found {
-                return Responds::Surely;
-            }
-            may |= seen.may;
+        let mut author = Author::default();
+        visit(kind_of(path, text), text, &mut author, &mut flow);
+        if author.found {
+            return Responds::Surely;
         }
+        may |= author.may;
     }
-    if may || visited(SourceType::mjs(), bundle, Anybody::default()).found {
+    if may || flow.is_unseen() || anybody(SourceType::mjs(), bundle) {
         Responds::Perhaps
     } else {
         Responds::Never
     }
 }
 
-fn visited<V: for<'a> Visit<'a>>(kind: SourceType, text: &str, mut visitor: V) -> V {
+fn visit(kind: SourceType, text: &str, author: &mut Author, flow: &mut DollarFlow) {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, text, kind).parse();
-    visitor.visit_program(&parsed.program);
-    visitor
+    author.visit_program(&parsed.program);
+    flow.visit_program(&parsed.program);
+}
+
+/// Whether code that may be anybody's leads there.
+fn anybody(kind: SourceType, text: &str) -> bool {
+    let allocator = Allocator::default();
+    let mut visitor = Anybody::default();
+    visitor.visit_program(&Parser::new(&allocator, text, kind).parse().program);
+    visitor.found
 }
 
 /// Finds `respond` taken from `$`, in whatever spelling.
@@ -64,8 +68,7 @@ struct Author {
     /// Other names of `$`.
     names: HashSet<String>,
     found: bool,
-    /// Whether code does what may reach it without a word: it is made at run time, or goes through
-    /// all members of `$`.
+    /// Whether code is made at run time, which may reach it without a word.
     may: bool,
 }
 
@@ -103,33 +106,12 @@ impl<'a> Visit<'a> for Author {
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
         self.may |= makes_code(&call.callee);
-        let of_all = matches!(call.callee.get_inner_expression(), Expression::StaticMemberExpression(member) if is_one_of(&member.object, &["Object", "Reflect"]));
-        self.may |= of_all
-            && call
-                .arguments
-                .iter()
-                .filter_map(Argument::as_expression)
-                .any(|given| self.is_dollar(given));
         walk::walk_call_expression(self, call);
     }
 
     fn visit_new_expression(&mut self, made: &NewExpression<'a>) {
         self.may |= makes_code(&made.callee);
         walk::walk_new_expression(self, made);
-    }
-
-    fn visit_spread_element(&mut self, spread: &SpreadElement<'a>) {
-        self.may |= self.is_dollar(&spread.argument);
-        walk::walk_spread_element(self, spread);
-    }
-
-    fn visit_for_in_statement(&mut self, each: &ForInStatement<'a>) {
-        self.may |= self.is_dollar(&each.right);
-        walk::walk_for_in_statement(self, each);
-    }
-
-    fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
-        self.may |= ["vm", "node:vm"].contains(&import.source.value.as_str());
     }
 
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
@@ -197,7 +179,7 @@ impl<'a> Visit<'a> for Anybody {
         if text.value.contains(BEGINNING)
             && (text.value.contains(RESPOND) || text.value.contains("$["))
         {
-            self.found |= visited(SourceType::cjs(), &text.value, Self::default()).found;
+            self.found |= anybody(SourceType::cjs(), &text.value);
         }
     }
 
@@ -297,6 +279,31 @@ mod tests {
             "export default { run({ $ }) { Object.entries($).forEach(this.each); } }",
             "export default { run({ $ }) { const all = { ...$ }; this.each(all); } }",
             "export default { run({ $ }) { Reflect.ownKeys($).map(this.each); } }",
+            // By a name that only a run knows, of a `$` that was handed on.
+            "export default { async run(ctx) { const n = 'res' + 'pond'; await ctx.$[n]({}) } }",
+            "const help = (c) => c.$[n]({}); export default { run(ctx) { return help(ctx) } }",
+            "export default { methods: { ok(o, k) { return o[k]({}) } }, run({ $ }) { return this.ok($, ['re', 'spond'].join('')) } }",
+            "class A { constructor(d) { this.c = d } go() { return this.c[n]({}) } } export default { run({ $ }) { return new A($).go() } }",
+            "class A { #c; constructor(d) { this.#c = d } go() { return this.#c[n]({}) } } export default { run({ $ }) { return new A($).go() } }",
+            "function a(x) { return b(x) } function b(y) { return y?.[n]({}) } export default { run({ $ }) { return a($) } }",
+            "function a(...all) { return all[0][n]({}) } export default { run({ $ }) { return a($) } }",
+            "export default { run({ $ }) { let d; d = $; return d[n]({}) } }",
+            "export default { run({ $ }) { const { [n]: f } = $; return f({}) } }",
+            "export default { run({ $ }) { let f; ({ [n]: f } = $); return f({}) } }",
+            "export default { run({ $ }) { const { flow, ...rest } = $; return rest[n]({}) } }",
+            "export default { run({ $ }) { for (const d of [$]) d[n]({}) } }",
+            "export default { run({ steps, ...rest }) { return rest[n][m]({}) } }",
+            "export default { run() { return arguments[0].$[n]({}) } }",
+            "export default { run(ctx) { return ((c) => c[n])(ctx.$)({}) } }",
+            "export default { run({ $ }) { const f = function () { return this[n]({}) }; return f.call($) } }",
+            // To code that is not its author's.
+            "export default { async run({ $ }) { const v = await import('node:vm'); v.runInNewContext('d.r({})', { d: $ }) } }",
+            "export default { run({ $ }) { require('vm').runInNewContext(this.code, { $ }) } }",
+            "export default { run({ $ }) { return import('vm').then((v) => v.runInThisContext(this.code)($)) } }",
+            "import help from 'help'; export default { run({ $ }) { return help($) } }",
+            "import help from 'help'; export default { run(ctx) { return help(ctx) } }",
+            "export default { run({ $ }) { const p = new Proxy($, this.traps); return p } }",
+            "export default { run({ $ }) { globalThis.d = [$]; } }; export const f = (n) => d[0][n]({})",
         ] {
             assert_eq!(of(code), Responds::Perhaps, "{code}");
         }
@@ -325,7 +332,17 @@ mod tests {
             "// $.respond() is not called\nexport const text = 'call $.respond()';",
             "export const respond = 1; export function f(respond) { return respond; } export default { respond: 2, respondTo() {} };",
             "export default { run({ $ }) { $.export('a', 1); $['flow'].exit(); $[0]; } }",
-            "export default { run({ $, steps }) { const all = { ...steps }; Object.keys(all); for (const name in steps) this.each(name, $); } }",
+            "export default { methods: { each(name, $) {} }, run({ $, steps }) { const all = { ...steps }; Object.keys(all); for (const name in steps) this.each(name, $); } }",
+            // Ordinary code pays nothing for `$` being handed on.
+            "export default { run({ steps, $ }) { return steps.trigger.event.body[key] } }",
+            "export default { run(ctx) { const list = ctx.steps.a.$return_value; return list[i][this.key] } }",
+            "import { axios } from '@pipedream/platform'; export default { run({ $ }) { return axios($, { url: urls[i] }) } }",
+            "export default { methods: { _request({ $ = this, path, ...args }) { return axios($, { headers: args[path], ...args }) } }, run({ $ }) { return this._request({ $, path: this[name] }) } }",
+            "const get = async ($, options) => axios($, options[options.kind]); export default { run({ $ }) { return get($, this) } }",
+            "export default { run({ $ }) { console.log($); const e = $.export.bind($); e(names[0], 1) } }",
+            "export default { run({ steps, $, ...rest }) { for (const k in rest) all[k] = rest[k] } }",
+            "import cheerio from 'cheerio'; export default { run() { const $ = cheerio.load(this.html); return $('a').map((i, el) => $(el).attr(names[i])) } }",
+            "import common from './common.mjs'; function run2({ $ }) {} export default { run({ $ }) { return this.app.send({ $, data: this.fields[0] }) } }",
         ] {
             assert_eq!(of(code), Responds::Never, "{code}");
         }

@@ -13,6 +13,7 @@ use oxc_parser::Parser;
 use oxc_span::{GetSpan as _, SourceType};
 
 use crate::BundleError;
+use crate::language::first_error;
 
 /// Types that have no declaration.
 const KEYWORDS: [&str; 9] =
@@ -29,11 +30,60 @@ pub(crate) fn check(path: &str, code: &str, kind: SourceType) -> Result<(), Bund
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, code, kind).parse();
     let Some(offset) = first_modifier(&parsed.program) else { return Ok(()) };
+    let why = "a modifier of TypeScript, such as `private`, is no JavaScript";
+    Err(refused(path, code, offset, why))
+}
+
+/// Places of type parameters at most that are tried for an error.
+const PLACES_MAX: usize = 50;
+
+/// Refuses `<T>(…) => …` in a text with JSX, where it begins an element: the bundler would find the
+/// fault far behind it.
+pub(crate) fn check_type_parameters(
+    path: &str,
+    code: &str,
+    kind: SourceType,
+) -> Result<(), BundleError> {
+    let has_elements = code.contains("</") || code.contains("/>");
+    if !has_elements || !code.contains(">(") || first_error(code, kind).is_none() {
+        return Ok(());
+    }
+    let (mut mended, mut first) = (code.to_owned(), None);
+    let mut wrong = first_error(code, SourceType::tsx()).unwrap_or(0);
+    for end in code.match_indices(">(").map(|(end, _)| end).take(PLACES_MAX) {
+        let name = code[..end].rfind('<').filter(|at| is_name(&code[at + 1..end]));
+        let Some(begin) = name else { continue };
+        let mut tried = mended.clone();
+        tried.insert(end + mended.len() - code.len(), ',');
+        let further = first_error(&tried, SourceType::tsx());
+        if further.is_none_or(|further| further > wrong + 1) {
+            (mended, wrong) = (tried, further.unwrap_or(usize::MAX));
+            first.get_or_insert(begin);
+        }
+        if further.is_none() {
+            break;
+        }
+    }
+    match first.filter(|_| wrong == usize::MAX) {
+        Some(begin) => Err(refused(
+            path,
+            code,
+            begin,
+            "in a file with JSX, `<T>(…)` begins an element; write type parameters of an arrow function as `<T,>(…)`",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+}
+
+fn refused(path: &str, code: &str, offset: usize, why: &str) -> BundleError {
     let before = &code[..offset];
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    let why = "a modifier of TypeScript, such as `private`, is no JavaScript";
-    Err(BundleError::Syntax { text: format!("{path}:{line}:{column}: {why}") })
+    BundleError::Syntax { text: format!("{path}:{line}:{column}: {why}") }
 }
 
 /// The offset of the first declaration with a modifier of TypeScript, such as `private`.
@@ -201,7 +251,7 @@ fn root_of(part: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check, has_type_arguments};
+    use super::{check, check_type_parameters, has_type_arguments};
     use crate::language::{first_error, is_typescript};
     use oxc_span::SourceType;
 
@@ -249,6 +299,29 @@ mod tests {
         ] {
             assert!(!is_typescript(code), "{code}");
             assert!(!has_type_arguments(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn type_parameters_beside_jsx_are_refused_with_their_line() {
+        let check = |code: &str| {
+            let kind = crate::language::kind_of("a.ts", code);
+            check_type_parameters("a.ts", code, kind).map_err(|error| error.to_string())
+        };
+        for code in [
+            "let a;\nconst x = <T>(y: T) => { return <b>{y}</b> };",
+            "let a;\nconst x = <T>(y: T) => <b>(y)</b>; const z = <U>(y: U) => <i/>;",
+        ] {
+            let said = check(code).expect_err(code);
+            assert!(said.contains("a.ts:2:11: ") && said.contains("<T,>(…)"), "{said}");
+        }
+        for code in [
+            "const x = <T,>(y: T) => { return <b>{y}</b> };",
+            "const x = <T>(y: T) => '</b>';",
+            "const x = <T>(y: T) => '</b>'; const x +",
+            "const x = <b>(y)</b>; const x +",
+        ] {
+            assert_eq!(check(code), Ok(()), "{code}");
         }
     }
 

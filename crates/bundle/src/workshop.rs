@@ -21,8 +21,7 @@ use tokio::task::{JoinError, JoinHandle};
 use crate::author::Author;
 use crate::class_names::with_own_names;
 use crate::dependencies::{From, version};
-use crate::depth;
-use crate::kinds::lowered;
+use crate::kinds::{check_given, lowered};
 use crate::names::{Names, names};
 use crate::own_files::{self, OWN_BANNER, OWN_FILES_MAX};
 use crate::package_closure::{Root, folder_of, placed};
@@ -331,9 +330,7 @@ impl Job {
         let author = Arc::new(Author::open(request.entry, self.pages.clone()).await?);
         author.check_manifests()?;
         // Before anything else walks through it.
-        for (path, text) in author.given() {
-            depth::check(&path, &text, author.kind_of(&path, &path, &text))?;
-        }
+        check_given(&author)?;
         let entry_code = author.entry_code().to_owned();
         let kind = author.kind_of(author.entry(), author.entry(), &entry_code);
         typescript::check(author.entry(), &entry_code, kind)?;

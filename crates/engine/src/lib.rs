@@ -28,6 +28,7 @@ mod tenants;
 #[cfg(test)]
 mod test_ctx;
 mod trace_context;
+mod unknown_fields;
 
 use std::collections::HashMap;
 use std::ops::Deref;

@@ -192,14 +192,12 @@ pub enum CredentialError {
         known: String,
     },
     /// Not a field of the app.
-    #[error("{app} has no field `{field}`; it has {known}")]
+    #[error("the app has no field `{field}`")]
     Unknown {
         /// The field.
         field: String,
-        /// The app's slug.
-        app: String,
         /// The fields there are.
-        known: String,
+        known: Vec<String>,
     },
     /// Not text, number or boolean, or too long. The value is not repeated: it is secret.
     #[error("`{field}` is not a text, number or boolean of at most {CREDENTIAL_BYTES_MAX} bytes")]
@@ -246,8 +244,7 @@ impl AppDefinition {
             if !self.open && self.custom_fields.iter().all(|f| &f.name != field) {
                 return Err(CredentialError::Unknown {
                     field: crate::shown(field),
-                    app: slug.into(),
-                    known: known(),
+                    known: self.custom_fields.iter().map(|f| f.name.clone()).collect(),
                 });
             }
         }

@@ -17,5 +17,6 @@ mod runs;
 mod slow_streams;
 mod sources;
 mod streams;
+mod unknown_fields;
 mod walls;
 mod webhooks;

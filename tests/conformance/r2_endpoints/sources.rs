@@ -340,3 +340,21 @@ async fn a_source_has_versions_and_goes_back_to_an_earlier_one() {
     server.delete(&path).await.data();
     assert_eq!(server.get(&format!("{path}/deployments")).await.status, 404);
 }
+
+#[tokio::test]
+async fn a_timer_keeps_its_id_while_its_source_is_inactive() {
+    let server = Server::shared().await;
+    let code = "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } } }, run() {} };";
+    let source = server.source(code, json!({})).await;
+    let path = format!("/sources/{}", id(&source));
+    let made = source["interfaces"].clone();
+    assert!(made[0]["id"].as_str().is_some_and(|id| id.starts_with("ti_")), "{made}");
+    let off = server.put(&path, &json!({ "active": false })).await.data();
+    let again = server.put(&path, &off).await.data();
+    assert_eq!(again["inactive_reason"], off["inactive_reason"]);
+    let on = server.put(&path, &json!({ "active": true })).await.data();
+    for record in [&off, &again, &on] {
+        assert_eq!(record["interfaces"][0]["id"], made[0]["id"], "{record}");
+    }
+    assert_eq!((&on["active"], &on["inactive_reason"]), (&json!(true), &Value::Null));
+}

@@ -566,7 +566,7 @@ async fn r4_7_a_workflow_with_limits_still_answers_for_itself_and_its_settings_a
         ] {
             assert_eq!(
                 (refused.refusal(), &refused.json["details"]["field"]),
-                ((422, "invalid_field"), &json!(format!("settings.{wrong}"))),
+                ((422, "unknown_field"), &json!(format!("settings.{wrong}"))),
                 "{}",
                 refused.text
             );

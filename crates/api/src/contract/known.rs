@@ -1,6 +1,7 @@
 //! Names that a request to a route may give, in its query or body. Unknown names are rejected, so
 //! that a misspelt field is not silently ignored.
 
+use millrace_engine::EngineError;
 use serde_json::{Map, Value};
 
 use super::routes::{Needs, Param};
@@ -157,7 +158,7 @@ pub(crate) fn only(field: &str, value: &Value, allowed: &[&str]) -> Result<(), A
         .flat_map(|object| object.keys())
         .find(|name| !allowed.contains(&name.as_str()))
     {
-        Some(name) => Err(ApiError::unknown_field(name, &format!("`{field}`"), allowed)),
+        Some(name) => Err(EngineError::unknown_field(field, name, allowed).into()),
         None => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod cookies;
+mod cors;
 pub(crate) mod encodings;
 pub(crate) mod pauses;
 pub(crate) mod uploads;
@@ -19,6 +20,7 @@ use millrace_model::http::EndpointRequest;
 use millrace_model::proxies::Scheme;
 
 use crate::endpoints::answer::to_response;
+use crate::endpoints::cors::{Sender, preflight};
 use crate::endpoints::encodings::{Coding, codings, decoded_whole};
 use crate::endpoints::uploads::For;
 use crate::error::ApiError;
@@ -72,49 +74,9 @@ async fn handle_at(app: &App, at: At<'_>, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
         return preflight(request.headers());
     }
+    let sender = Sender::of(request.headers());
     let answered = run(app, at, request).await;
-    of_any_origin(answered.unwrap_or_else(IntoResponse::into_response))
-}
-
-/// An answer that scripts of any page may read.
-fn of_any_origin(mut response: Response) -> Response {
-    response
-        .headers_mut()
-        .entry(header::ACCESS_CONTROL_ALLOW_ORIGIN)
-        .or_insert(HeaderValue::from_static("*"));
-    response
-}
-
-/// Methods that browsers are told of whatever they ask for (reference 3).
-const METHODS: &str = "GET,HEAD,PUT,PATCH,POST,DELETE";
-
-/// The answer to a browser that asks what it may send. It names what was asked for: `*` does not
-/// cover `Authorization` (Fetch, 4.9).
-fn preflight(asked: &HeaderMap) -> Response {
-    let any = HeaderValue::from_static("*");
-    let headers = asked
-        .get(header::ACCESS_CONTROL_REQUEST_HEADERS)
-        .filter(|names| !names.is_empty())
-        .cloned();
-    let method =
-        asked.get(header::ACCESS_CONTROL_REQUEST_METHOD).and_then(|method| method.to_str().ok());
-    let methods = match method.filter(|method| !METHODS.split(',').any(|known| known == *method)) {
-        Some(other) => HeaderValue::try_from(format!("{METHODS},{other}"))
-            .unwrap_or(HeaderValue::from_static(METHODS)),
-        None => HeaderValue::from_static(METHODS),
-    };
-    let answer = [
-        (header::ACCESS_CONTROL_ALLOW_ORIGIN, any.clone()),
-        (header::ACCESS_CONTROL_ALLOW_METHODS, methods),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, headers.unwrap_or(any)),
-        (
-            header::VARY,
-            HeaderValue::from_static(
-                "Access-Control-Request-Headers, Access-Control-Request-Method",
-            ),
-        ),
-    ];
-    answer.into_response()
+    sender.may_read(answered.unwrap_or_else(IntoResponse::into_response))
 }
 
 async fn run(app: &App, at: At<'_>, request: Request) -> Result<Response, ApiError> {

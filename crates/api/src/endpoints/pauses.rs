@@ -8,8 +8,9 @@ use millrace_engine::{CalledBack, PauseEnd};
 use serde_json::json;
 
 use crate::App;
+use crate::endpoints::cors::{Sender, preflight};
+use crate::endpoints::endpoint_request;
 use crate::endpoints::uploads::For;
-use crate::endpoints::{endpoint_request, of_any_origin, preflight};
 use crate::error::ApiError;
 use crate::room::Whose;
 
@@ -28,7 +29,8 @@ async fn end_pause(app: &App, end: PauseEnd, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
         return preflight(request.headers());
     }
-    of_any_origin(match call_back(app, end, request).await {
+    let sender = Sender::of(request.headers());
+    sender.may_read(match call_back(app, end, request).await {
         Ok(done) => {
             let status = match (done, end) {
                 (CalledBack::Kept, _) => "kept",

@@ -166,11 +166,7 @@ pub(crate) fn given_filter(
 ) -> Result<(RunFilter, Option<Words>), ApiError> {
     let known: Vec<_> = RUN_STATES.iter().chain(&RUN_FILTER).map(|param| param.name).collect();
     if let Some(unknown) = given.keys().find(|name| !known.contains(&name.as_str())) {
-        let shown = millrace_model::shown(unknown);
-        return Err(ApiError::field(
-            "filter",
-            format!("`filter` has no field `{shown}`, allowed are {}", known.join(", ")),
-        ));
+        return Err(EngineError::unknown_field("filter", unknown, &known).into());
     }
     // As a query has them.
     let text = |(name, value): (&String, &Value)| {

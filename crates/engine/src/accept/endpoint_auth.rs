@@ -2,9 +2,7 @@
 //! An endpoint's secret is checked when its workflow is deployed and stored sealed.
 
 use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::DecodePaddingMode;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use millrace_model::Timestamp;
 use millrace_model::http::EndpointRequest;
@@ -15,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::Sha256;
 
-use crate::deliver::webhooks::SECRET_PREFIX;
+use crate::accept::webhook_secrets::{check_secret, unwrapped, webhook_keys};
 use crate::tenants::secrets::same;
 use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError, check_scope};
@@ -60,8 +58,8 @@ impl Engine {
     ) -> Result<Option<EndpointAuth>, EngineError> {
         let field = format!("{field}.props.auth");
         let Some(given) = given else { return Ok(before.cloned()) };
-        let request: AuthRequest = serde_json::from_value(given.clone())
-            .map_err(|e| EngineError::invalid(&field, format!("`auth` is not of the form {{\"type\", \"token\" | \"secret\", \"header\"}}: {e}")))?;
+        let request: AuthRequest =
+            serde_json::from_value(given.clone()).map_err(|e| EngineError::not_read(&field, &e))?;
         let kind = match request.r#type.as_str() {
             "none" => return Ok(None),
             "bearer" | "static_bearer_token" => AuthKind::Bearer,
@@ -229,98 +227,6 @@ fn header<'a>(request: &'a EndpointRequest, name: &str) -> Option<&'a str> {
     request.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
 }
 
-/// Base64 as secrets are pasted: with or without padding.
-const PASTED: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
-/// What some senders write before a secret: the version of the signatures that it makes.
-const VERSION_PREFIX: &str = "v1,";
-/// Keys of signatures of version `v1a`, which are made with Ed25519.
-const ASYMMETRIC_PREFIXES: [&str; 2] = ["whsk_", "whpk_"];
-
-/// Quotes that stand around what is copied out of code, a file or a message.
-const QUOTES: [(char, char); 7] = [
-    ('"', '"'),
-    ('\'', '\''),
-    ('`', '`'),
-    ('\u{201c}', '\u{201d}'),
-    ('\u{2018}', '\u{2019}'),
-    ('\u{ab}', '\u{bb}'),
-    ('<', '>'),
-];
-
-/// Refuses a secret that no delivery could be verified with.
-fn check_secret(secret: &str, in_hex: bool) -> Result<(), &'static str> {
-    if in_hex {
-        return if unwrapped(secret) == secret {
-            Ok(())
-        } else {
-            Err("begins or ends with white space or quotes; paste it without")
-        };
-    }
-    webhook_keys(secret).map(|_| ())
-}
-
-/// A text without what is copied with it: white space, characters that nobody sees, and quotes.
-fn unwrapped(text: &str) -> &str {
-    let is_unseen = |c: char| {
-        c.is_whitespace()
-            || c.is_control()
-            || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{ad}')
-    };
-    let text = text.trim_matches(is_unseen);
-    let inner = QUOTES
-        .iter()
-        .find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
-        .filter(|inner| !inner.is_empty());
-    inner.map_or(text, unwrapped)
-}
-
-/// What stands behind the name of a variable: `SECRET=whsec_…` of a file of settings.
-fn value_of(text: &str) -> Option<&str> {
-    let (name, value) = text.trim_end_matches(';').split_once('=')?;
-    let name = name.trim().rsplit(' ').next()?;
-    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    let value = unwrapped(value);
-    (is_name && value.strip_prefix(VERSION_PREFIX).unwrap_or(value).starts_with(SECRET_PREFIX))
-        .then_some(value)
-}
-
-/// The keys that a secret of Standard Webhooks may mean: base64 after `whsec_` or `v1,whsec_`.
-/// Another text is the key itself, or base64 of it: the libraries of Standard Webhooks read it so.
-/// One that holds such a secret and something else beside it is neither.
-fn webhook_keys(secret: &str) -> Result<Vec<Vec<u8>>, &'static str> {
-    const UNCLEAR: &str =
-        "cannot be decoded: after `whsec_` stands base64; paste the whole secret, and only one";
-    let text = unwrapped(secret);
-    let text = if text.starts_with(SECRET_PREFIX) { text } else { value_of(text).unwrap_or(text) };
-    let bare = text.strip_prefix(VERSION_PREFIX).unwrap_or(text);
-    let decoded = |text: &str| {
-        PASTED.decode(text.replace('-', "+").replace('_', "/")).ok().filter(|key| !key.is_empty())
-    };
-    if let Some(encoded) = bare.strip_prefix(SECRET_PREFIX) {
-        return decoded(encoded).map(|key| vec![key]).ok_or(UNCLEAR);
-    }
-    if ASYMMETRIC_PREFIXES.iter().any(|prefix| bare.contains(prefix)) {
-        return Err(
-            "is a key of Ed25519 signatures (`v1a`), which are not verified here; allowed is a symmetric secret, `whsec_…`",
-        );
-    }
-    if bare != text {
-        return Err("has no `whsec_` after `v1,`; paste the whole secret, `whsec_…`");
-    }
-    if text.is_empty() {
-        return Err("is white space");
-    }
-    if text.to_ascii_lowercase().contains(SECRET_PREFIX.trim_end_matches('_')) {
-        return Err(UNCLEAR);
-    }
-    Ok([Some(text.as_bytes().to_vec()), decoded(text)].into_iter().flatten().collect())
-}
-
 fn mac(key: &[u8], parts: &[&[u8]]) -> Option<Hmac<Sha256>> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
     parts.iter().for_each(|part| mac.update(part));
@@ -402,62 +308,6 @@ mod tests {
     fn standard_webhooks_are_verified_with_their_time() {
         // The example of the specification's reference libraries.
         let key = webhook_keys("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-        for same in [
-            " v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",
-            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-        ] {
-            assert_eq!(webhook_keys(same), Ok(key.clone()), "{same}");
-        }
-        assert_eq!(webhook_keys("whsec_-_8"), webhook_keys("v1,whsec_+/8="));
-        assert_eq!(webhook_keys("a key"), Ok(vec![b"a key".to_vec()]));
-        assert_eq!(webhook_keys("YSBrZXk="), Ok(vec![b"YSBrZXk=".to_vec(), b"a key".to_vec()]));
-        // As it stands where it is copied from.
-        for pasted in [
-            "\"whsec_AAAA\"",
-            "'whsec_AAAA'",
-            "`v1,whsec_AAAA`",
-            "\u{201c}whsec_AAAA\u{201d}",
-            "\u{feff}whsec_AAAA\u{200b}",
-            " \"whsec_AAAA\"\r\n",
-        ] {
-            assert_eq!(webhook_keys(pasted), Ok(vec![vec![0; 3]]), "{pasted}");
-        }
-        for line in [
-            "SECRET=whsec_AAAA",
-            "export WEBHOOK_SECRET='whsec_AAAA'",
-            "const secret = \"v1,whsec_AAAA\";",
-        ] {
-            assert_eq!(webhook_keys(line), Ok(vec![vec![0; 3]]), "{line}");
-        }
-        assert_eq!(webhook_keys("\"a key\""), Ok(vec![b"a key".to_vec()]));
-        for wrong in [
-            "WHSEC_AAAA",
-            "Bearer whsec_AAAA",
-            "whsecc_AAAA",
-            "{\"secret\":\"whsec_AAAA\"}",
-            "whsec_AAAA, whsec_AAAA",
-            "v1a,whpk_AAAA",
-            "KEY=whsk_AAAA",
-            "\"\u{200b}\"",
-        ] {
-            assert!(webhook_keys(wrong).is_err(), "{wrong}");
-        }
-        for quoted in ["\"abc\"", "'abc'", " abc", "abc\n", "\u{200b}abc"] {
-            assert!(check_secret(quoted, true).is_err(), "{quoted}");
-        }
-        assert!(check_secret("a\"b", true).is_ok());
-        for wrong in [
-            "whsec_",
-            "whsec_a b",
-            "v1,whsec_AAAA|v1,whsec_AAAA",
-            "v1,AAAA",
-            "v1,",
-            "whsk_AAAA",
-            " ",
-            "whsec_é",
-        ] {
-            assert!(webhook_keys(wrong).is_err(), "{wrong}");
-        }
         let signature = "v1,Zm9v v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
         let headers = [
             ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),

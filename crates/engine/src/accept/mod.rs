@@ -15,6 +15,7 @@ pub(crate) mod platform_api;
 pub(crate) mod refusals;
 pub(crate) mod transfer_encoding;
 pub(crate) mod uploads;
+mod webhook_secrets;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -68,30 +68,13 @@ impl SettingsRequest {
         let known: Vec<String> =
             known.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
         for (name, value) in given {
-            let shown = millrace_model::shown(name);
-            let field = format!("settings.{shown}");
             if !known.contains(name) {
-                return Err(EngineError::invalid(
-                    &field,
-                    format!(
-                        "`{shown}` is not a setting of a workflow; allowed are {}",
-                        known.join(", ")
-                    ),
-                ));
+                return Err(EngineError::unknown_field("settings", name, &known));
             }
-            if let Err(error) = Self::deserialize(json!({ (name): value })) {
-                return Err(EngineError::invalid(
-                    &field,
-                    format!("`{field}` is not of the expected form: {error}"),
-                ));
-            }
+            Self::deserialize(json!({ (name): value }))
+                .map_err(|e| EngineError::not_read(&format!("settings.{name}"), &e))?;
         }
-        Self::deserialize(settings).map_err(|error| {
-            EngineError::invalid(
-                "settings",
-                format!("`settings` is not of the expected form: {error}"),
-            )
-        })
+        Self::deserialize(settings).map_err(|e| EngineError::not_read("settings", &e))
     }
 }
 

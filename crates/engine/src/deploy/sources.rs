@@ -367,7 +367,8 @@ impl Engine {
             return Err(hook_error(Hook::Activate, &failure));
         }
         new.active = active;
-        new.inactive_reason = (!active).then(|| "it was made inactive".into());
+        new.inactive_reason =
+            (!active).then(|| old.inactive_reason.clone().unwrap_or("it was made inactive".into()));
         set_active(&mut interfaces, active);
         let mut made = (back_to.is_some() || self.is_another_version(&old, &new))
             .then(|| self.new_source_deployment(caller, &new, message));
@@ -573,20 +574,19 @@ impl Engine {
                 PropType::TimerInterface => {
                     let value = source.configured_props.get(&def.name).cloned().unwrap_or_default();
                     let Some(schedule) = props::parse_timer(&value, now)? else { continue };
-                    let kept = before
-                        .timers
-                        .get(out.timers.len())
-                        .filter(|t| t.schedule == schedule && t.active);
-                    out.timers.push(match kept {
-                        Some(timer) => timer.clone(),
-                        None => Timer {
-                            id: TimerId::generate(&self.0.ids),
-                            org_id: source.org_id.clone(),
-                            owner: owner.clone(),
-                            next_at: schedule.next_after(now, now)?,
-                            schedule,
-                            active: false,
+                    let kept = before.timers.get(out.timers.len());
+                    let kept = kept.filter(|timer| timer.schedule == schedule);
+                    out.timers.push(Timer {
+                        id: kept.map_or_else(|| TimerId::generate(&self.0.ids), |t| t.id.clone()),
+                        org_id: source.org_id.clone(),
+                        owner: owner.clone(),
+                        // What an inactive one missed is not caught up with.
+                        next_at: match kept.filter(|timer| timer.active) {
+                            Some(timer) => timer.next_at,
+                            None => schedule.next_after(now, now)?,
                         },
+                        schedule,
+                        active: false,
                     });
                 }
                 _ => {}

@@ -78,13 +78,7 @@ fn check_fields<'a>(
     shown: &[&str],
 ) -> Result<(), EngineError> {
     match given.find(|name| !read.contains(&name.as_str()) && !shown.contains(&name.as_str())) {
-        Some(name) => {
-            let name = millrace_model::shown(name);
-            Err(EngineError::invalid(
-                &format!("{field}.{name}"),
-                format!("`{name}` is not a field of `{field}`; allowed are {}", read.join(", ")),
-            ))
-        }
+        Some(name) => Err(EngineError::unknown_field(field, name, read)),
         None => Ok(()),
     }
 }

@@ -290,9 +290,10 @@ impl Accounts {
 
 fn credential_error(error: &CredentialError) -> EngineError {
     let field = match error {
-        CredentialError::Missing { field, .. }
-        | CredentialError::Unknown { field, .. }
-        | CredentialError::Value { field } => {
+        CredentialError::Unknown { field, known } => {
+            return EngineError::unknown_field("credentials", field, known);
+        }
+        CredentialError::Missing { field, .. } | CredentialError::Value { field } => {
             format!("credentials.{field}")
         }
         CredentialError::TooMany | CredentialError::Empty { .. } => "credentials".to_owned(),

@@ -1,0 +1,59 @@
+//! Fields that nobody reads, within the values of a request: each is named by its path, with those
+//! that are read.
+
+use millrace_tests::Server;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn r1_1_unknown_fields_within_values_are_named_with_those_that_are_read() {
+    let server = Server::shared().await;
+    let step = json!({ "namespace": "a", "code": "export default { run() {} }", "zz": 1 });
+    let trigger = |more: Value| {
+        let mut trigger = json!({ "type": "http" });
+        trigger
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().expect("fields").clone());
+        json!({ "steps": [], "triggers": [trigger] })
+    };
+    let settings = |settings: Value| json!({ "steps": [], "settings": settings });
+    let made_from = json!({ "project": "p", "path": "q", "zz": 1 });
+    let auth = |auth: Value| trigger(json!({ "props": { "auth": auth } }));
+    server
+        .post("/apps", &json!({ "name_slug": "reads", "custom_fields": [{ "name": "key" }] }))
+        .await
+        .data();
+    for (path, body, field, read) in [
+        ("/workflows", json!({ "steps": [step] }), "steps[0]", "namespace"),
+        ("/workflows", trigger(json!({ "zz": 1 })), "triggers[0]", "customResponse"),
+        ("/workflows", trigger(json!({ "props": { "zz": 1 } })), "triggers[0].props", "auth"),
+        ("/workflows", auth(json!({ "type": "none", "zz": 1 })), "triggers[0].props.auth", "token"),
+        ("/workflows", settings(json!({ "zz": 1 })), "settings", "timeout_ms"),
+        ("/workflows", settings(json!({ "throttle": { "zz": 1 } })), "settings.throttle", "runs"),
+        (
+            "/workflows",
+            settings(json!({ "auto_retry": { "zz": 1 } })),
+            "settings.auto_retry",
+            "max",
+        ),
+        ("/workflows", json!({ "steps": [], "made_from": made_from }), "made_from", "project"),
+        ("/runs/cancel", json!({ "filter": { "zz": 1 } }), "filter", "status"),
+        ("/replays", json!({ "filter": { "zz": 1 } }), "filter", "status"),
+        ("/accounts", json!({ "app": "reads", "credentials": { "zz": 1 } }), "credentials", "key"),
+        (
+            "/apps",
+            json!({ "name_slug": "own", "custom_fields": [{ "zz": 1 }] }),
+            "custom_fields",
+            "name",
+        ),
+    ] {
+        let refused = server.post(path, &body).await;
+        let allowed = refused.json["details"]["allowed"].as_array().cloned().unwrap_or_default();
+        assert_eq!(
+            (refused.refusal(), &refused.json["details"]["field"], allowed.contains(&json!(read))),
+            ((422, "unknown_field"), &json!(format!("{field}.zz")), true),
+            "{body}: {}",
+            refused.text
+        );
+    }
+}
