@@ -225,8 +225,8 @@ pub(crate) async fn owners_in_turn(
 }
 
 /// Runs of owners without limits, at most `share` of each. Rows that another server is claiming are
-/// passed over, not waited for; those that something refers to just then (`FOR KEY SHARE`, as of the
-/// search index) are not. MATERIALIZED, so that the rows are picked and locked once, however
+/// passed over, not waited for; those that something refers to just then (`FOR KEY SHARE`, as of
+/// the search index) are not. MATERIALIZED, so that the rows are picked and locked once, however
 /// the update is planned.
 pub(crate) async fn claim(
     c: &Client,

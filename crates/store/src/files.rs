@@ -48,8 +48,8 @@ pub trait Files: Send + Sync + 'static {
 
     /// Makes uploads the files of a store, all of them or none; what stood at their paths ends at
     /// `keep.replaced_until`. `NotFound` where one is gone, another organization's, or is a file of
-    /// a store already; `Full` where there would be too many or too large ones; `FileIsFolder` where
-    /// one would lie below another.
+    /// a store already; `Full` where there would be too many or too large ones; `FileIsFolder`
+    /// where one would lie below another.
     async fn keep_files(&self, keep: KeepFiles) -> StoreResult<()>;
     /// A file of a store, by its path.
     async fn stored_file(

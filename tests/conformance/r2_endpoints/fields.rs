@@ -443,9 +443,6 @@ async fn r1_1_an_id_that_names_no_part_of_a_workflow_is_refused() {
     // A new workflow of a record that was read is another one.
     let copy = server.post("/workflows", &json!({ "triggers": whole["triggers"], "steps": whole["steps"], "settings": { "name": "copy" } })).await.data();
     assert_ne!(copy["triggers"][0]["id"], whole["triggers"][0]["id"]);
-    let copy = server.post("/workflows", &server.get(&path).await.data()).await.data();
-    assert_ne!(copy["id"], workflow["id"]);
-    assert_eq!(copy["steps"][0]["code"], whole["steps"][0]["code"]);
 }
 
 /// What stands within a value that is set as a whole is held against the record as well, and the

@@ -1,7 +1,7 @@
 //! Fields that nobody reads, within the values of a request: each is named by its path, with those
 //! that are read.
 
-use millrace_tests::Server;
+use millrace_tests::{Server, id};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -56,4 +56,31 @@ async fn r1_1_unknown_fields_within_values_are_named_with_those_that_are_read() 
             refused.text
         );
     }
+}
+
+#[tokio::test]
+async fn r1_2_names_of_fields_that_no_record_has_are_refused_in_include_and_exclude() {
+    let server = Server::shared().await;
+    let workflow = server.post("/workflows", &json!({ "steps": [] })).await.data();
+    for path in [format!("/workflows/{}", id(&workflow)), "/users/me/sources".into()] {
+        for choice in ["include", "exclude"] {
+            let refused = server.get(&format!("{path}?{choice}=id,nam")).await;
+            assert_eq!(refused.refusal(), (422, "invalid_field"), "{}", refused.text);
+            assert_eq!(refused.json["details"]["field"], choice);
+            assert!(refused.text.contains("`nam`") && refused.text.contains("name_slug"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn r1_2_the_record_of_a_workflow_can_be_posted_to_make_another() {
+    let server = Server::shared().await;
+    let step = json!({ "namespace": "a", "code": "export default { run() {} }" });
+    let body = json!({ "steps": [step], "triggers": [{ "type": "http" }] });
+    let workflow = server.post("/workflows", &body).await.data();
+    let record = server.get(&format!("/workflows/{}", id(&workflow))).await.data();
+    let copy = server.post("/workflows", &record).await.data();
+    assert_ne!(copy["id"], workflow["id"]);
+    assert_ne!(copy["triggers"][0]["id"], workflow["triggers"][0]["id"]);
+    assert_eq!(copy["steps"][0]["code"], workflow["steps"][0]["code"]);
 }

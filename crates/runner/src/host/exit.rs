@@ -11,7 +11,8 @@ use crate::wire::WireError;
 /// Why a host exited.
 #[derive(Clone, Debug)]
 pub(crate) enum ExitReason {
-    /// We ended it: a call ran over its time, several were in it, and the host could not be reached.
+    /// We ended it: a call ran over its time, several were in it, and the host could not be
+    /// reached.
     Blocked,
     /// We ended it: evicted or shutting down.
     Ended,

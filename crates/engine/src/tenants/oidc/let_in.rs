@@ -1,4 +1,4 @@
-//! Which person of this server a provider's user is, and what that person joins.
+//! People of a provider: the person of this server that one is, and what that person joins.
 
 use millrace_model::ids::{OrgId, UserId};
 use millrace_model::people::{Link, Login, normal_address};
