@@ -109,17 +109,17 @@ async fn s8_an_import_without_a_range_fits_the_peers_of_others_in_its_file() {
     let manifest = |name: &str, version: &str, peers: serde_json::Value| json!({ "name": name, "version": version, "peerDependencies": peers });
     let core = b"exports.version = require('./package.json').version;";
     let user = b"module.exports = require('core');";
-    let releases: Vec<(serde_json::Value, [(&str, &[u8]); 1])> = vec![
-        (manifest("core", "1.9.1", json!({})), [("index.js", core)]),
-        (manifest("core", "1.10.0", json!({})), [("index.js", core)]),
-        (manifest("user", "1.0.0", json!({ "core": ">=1.3.0 <1.10.0" })), [("index.js", user)]),
-        (manifest("newer", "1.0.0", json!({ "core": "^1.10.0" })), [("index.js", user)]),
-    ];
-    let releases: Vec<Release<'_>> = releases
-        .iter()
-        .map(|(manifest, files)| Release { manifest: manifest.clone(), files })
-        .collect();
-    let registry = Registry::of(&releases);
+    let (core, user): (&[(&str, &[u8])], &[(&str, &[u8])]) =
+        (&[("index.js", core)], &[("index.js", user)]);
+    let registry = Registry::of(&[
+        Release { manifest: manifest("core", "1.9.1", json!({})), files: core },
+        Release { manifest: manifest("core", "1.10.0", json!({})), files: core },
+        Release {
+            manifest: manifest("user", "1.0.0", json!({ "core": ">=1.3.0 <1.10.0" })),
+            files: user,
+        },
+        Release { manifest: manifest("newer", "1.0.0", json!({ "core": "^1.10.0" })), files: user },
+    ]);
     let server = Server::start_with(&["--npm-registry", &registry.url]).await;
     for (imports, expected) in [
         ("import core from 'core'; import used from 'user';", json!(["1.9.1", true])),
