@@ -24,21 +24,23 @@ const UNNAMED: [HeaderName; 8] = [
 pub(super) struct Sender {
     /// Its origin, where it has one.
     origin: Option<HeaderValue>,
-    /// Whether the request shows a cookie. Only code of the endpoint can have set it, for pages of
-    /// its own choice.
-    has_cookie: bool,
+    /// Whether the request shows a cookie, which only code of the endpoint can have set, or a
+    /// password, which a browser may have kept: both are for pages of the endpoint's own choice.
+    has_credentials: bool,
 }
 
 impl Sender {
     pub(super) fn of(request: &HeaderMap) -> Self {
         // `null` is what any page can have.
         let origin = request.get(header::ORIGIN).filter(|origin| *origin != "null").cloned();
-        Self { origin, has_cookie: request.contains_key(header::COOKIE) }
+        let has_credentials =
+            request.contains_key(header::COOKIE) || request.contains_key(header::AUTHORIZATION);
+        Self { origin, has_credentials }
     }
 
     /// Lets scripts of the page read an answer, and the names of its headers. What code says of it
-    /// stays. An answer to a cookie is read by no page that code did not name: a browser keeps it
-    /// from scripts that sent one, as `*` does not cover credentials.
+    /// stays. An answer to credentials that the browser added is read by no page that code did not
+    /// name, as `*` does not cover them; a token that the script added itself is no such one.
     pub(super) fn may_read(&self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         if headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN) {
@@ -53,7 +55,7 @@ impl Sender {
         if let (Some(_), Some(names)) = (&self.origin, exposed) {
             headers.entry(header::ACCESS_CONTROL_EXPOSE_HEADERS).or_insert(names);
         }
-        self.allow(headers, !self.has_cookie);
+        self.allow(headers, !self.has_credentials);
         response
     }
 
@@ -161,8 +163,10 @@ mod tests {
         );
         assert_eq!(answered(&[], &[("x-own", "1")]), ["*", "", "", ""]);
         assert_eq!(answered(&[("origin", "null")], &[]), ["*", "", "", ""]);
-        // What it says to a cookie is for pages that code names.
-        assert_eq!(answered(&[page, ("cookie", "a=1")], &[]), ["*", "", "", "Origin"]);
+        // What it says to a cookie or a kept password is for pages that code names.
+        for credentials in [("cookie", "a=1"), ("authorization", "Basic YTpi")] {
+            assert_eq!(answered(&[page, credentials], &[]), ["*", "", "", "Origin"]);
+        }
         let named = [("access-control-allow-origin", "https://b.test")];
         assert_eq!(answered(&[page], &named), ["https://b.test", "", "", ""]);
     }

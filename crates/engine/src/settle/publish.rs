@@ -24,7 +24,8 @@ impl Settled {
     /// `streamed`: how many of the lines streams have got.
     pub(crate) fn of(effects: &Effects, streamed: usize) -> Self {
         let lines = effects.logs.get(streamed..).unwrap_or_default().to_vec();
-        Self { events: effects.events.clone(), log_owner: effects.log_owner.clone(), lines }
+        let log_owner = effects.log_owner.as_ref().filter(|_| !lines.is_empty()).cloned();
+        Self { events: effects.events.clone(), log_owner, lines }
     }
 }
 
