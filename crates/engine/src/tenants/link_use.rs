@@ -113,6 +113,7 @@ impl People {
         self.ctx.cache.forget_callers();
         self.begin_session(&user.id, Some(&link.org_id), None, client).await
     }
+
     async fn is_first_visit(&self, link: &Link) -> Result<bool, EngineError> {
         let Some(user) = link.user_id.as_ref().filter(|_| link.kind == LinkKind::Setup) else {
             return Ok(false);
