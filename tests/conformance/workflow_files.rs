@@ -259,7 +259,7 @@ async fn a_wrong_file_is_refused_with_its_lines_and_makes_nothing() {
         ("steps:\n  - namespace: a\n    code_file: gone.mjs\n", "line 3: could not read"),
         (
             "steps: []\nsettings:\n  timeout_ms: soon\n",
-            "line 3: `settings.timeout_ms` is a text; it is to be a whole number",
+            "line 3: `settings.timeout_ms` is a text; allowed are 1 to 750000, or false",
         ),
         (
             "steps: []\ntriggers:\n  - type: mail\n",

@@ -141,6 +141,7 @@ async fn r2_5_of_files_that_claim_one_key_the_one_that_is_named_so_wins_and_the_
     assert_eq!(
         lost,
         [
+            "components/acme/actions/common/common.mjs",
             "components/acme/actions/copy/copy.mjs",
             "components/acme/actions/mine/old.mjs",
             "components/other/actions/mine/mine.mjs"

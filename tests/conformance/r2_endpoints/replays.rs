@@ -535,7 +535,7 @@ async fn r2_24_runs_of_all_owners_are_counted_and_replayed_by_a_filter() {
     for (body, field) in [
         (json!({ "filter": { "status": "running" } }), "status"),
         (json!({ "filter": { "kind": "test" } }), "kind"),
-        (json!({ "filter": { "nothing": 1 } }), "filter"),
+        (json!({ "filter": { "nothing": 1 } }), "filter.nothing"),
         (json!({ "filter": {}, "class": "TypeError" }), "filter"),
         (json!({ "filter": {}, "source_id": id(&source) }), "filter"),
         (json!({ "filter": {}, "runs": ["run_x"] }), "runs"),

@@ -255,8 +255,7 @@ async fn r2_37_a_stream_of_lines_carries_the_errors_that_the_log_has() {
     let hook_failed = has("the activate hook failed: Error: refuses");
     let seen = until(&mut stream, &[("log", &hook_failed)]).await;
     let lines: Vec<&Value> = seen.iter().map(|(.., data)| &data["data"]).collect();
-    let words =
-        ["begins", "Error: breaks", "which `dedupe` needs", "the activate hook failed: Error:"];
+    let words = ["begins", "Error: breaks", "without an `id`", "the activate hook failed: Error:"];
     assert_eq!(lines.len(), words.len(), "{seen:?}");
     for (line, word) in lines.iter().zip(words) {
         assert!(has(word)(line), "{word}: {seen:?}");

@@ -547,7 +547,7 @@ async fn r4_7_a_workflow_with_limits_still_answers_for_itself_and_its_settings_a
         .await;
     assert_eq!(
         (refused.refusal(), &refused.json["details"]["field"]),
-        ((422, "invalid_field"), &json!("settings.throttle")),
+        ((422, "unknown_field"), &json!("settings.throttle.limit")),
         "{}",
         refused.text
     );

@@ -216,7 +216,7 @@ async fn r4_7_runs_that_wait_are_counted_and_cancelled_by_a_filter() {
         (json!({}), "filter"),
         (json!({ "filter": { "ids": [] } }), "ids"),
         (json!({ "filter": { "ids": vec![&waiting; 1001] } }), "ids"),
-        (json!({ "filter": { "state": "paused" } }), "filter"),
+        (json!({ "filter": { "state": "paused" } }), "filter.state"),
         (json!({ "filter": { "status": "running" } }), "status"),
         (json!({ "filter": { "status": "" } }), "status"),
         (json!({ "filter": { "status": [] } }), "status"),

@@ -224,13 +224,16 @@ async fn r4_a_step_with_a_value_for_a_prop_that_its_code_does_not_have_says_so()
     let misspelt = step(declared, json!({ "ulr": "https://a.test", "n": 1 }));
     let body = json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": [misspelt] });
     let made = server.post("/workflows", &body).await.data();
-    let warnings = json!(["the component has no prop `ulr`; it has `url`, `n`"]);
+    let warnings = json!([
+        "the prop `url` (string) is required and has no value",
+        "the component has no prop `ulr`; it has `url`, `n`"
+    ]);
     assert_eq!(made["steps"][0]["warnings"], warnings);
     // The record is written back as it was read.
     let path = format!("/workflows/{}", id(&made));
     let again = server.put(&path, &json!({ "steps": made["steps"] })).await.data();
     assert_eq!(again["steps"][0]["warnings"], warnings);
-    let mended = step(declared, json!({ "url": "https://a.test" }));
+    let mended = step(declared, json!({ "url": "https://a.test", "n": 1 }));
     let again = server.put(&path, &json!({ "steps": [mended] })).await.data();
     assert_eq!(again["steps"][0]["warnings"], json!([]));
     // What props there are is only known as it runs: it says why.

@@ -197,7 +197,7 @@ async fn r2_26_a_field_that_no_known_code_reads_is_kept_with_a_warning_and_one_o
         .data();
     assert_eq!(
         connected("stripe", json!({ "api_key": "k", "nope": 1 })).await.refusal(),
-        (422, "invalid_field")
+        (422, "unknown_field")
     );
 }
 

@@ -75,7 +75,7 @@ async fn s8_code_imports_its_own_package_as_in_node() {
         ("@/x", "`paths` of tsconfig.json are not read"),
     ] {
         let refused = server.post("/sources", &body(imported)).await;
-        assert_eq!(refused.refusal(), (422, "bundle_failed"), "{}", refused.text);
+        assert_eq!(refused.refusal(), (422, "import_unsupported"), "{}", refused.text);
         assert!(refused.text.contains(why), "{}", refused.text);
     }
 }

@@ -110,9 +110,15 @@ impl Known {
 
     /// Refuses a field that is not read.
     pub(crate) fn check(&self, given: &Map<String, Value>) -> Result<(), ApiError> {
+        self.check_names(given)?;
+        self.check_choice(given)
+    }
+
+    /// As [`Known::check`], without a look at values.
+    pub(crate) fn check_names(&self, given: &Map<String, Value>) -> Result<(), ApiError> {
         match given.keys().find(|name| !self.takes(name)) {
             Some(name) => Err(self.refuse(name)),
-            None => self.check_choice(given),
+            None => Ok(()),
         }
     }
 
