@@ -342,11 +342,14 @@ async fn a_form_gives_what_its_code_logs_and_plain_options_as_texts_too() {
     let workflow = server.workflow("w", json!([]), &[]).await;
     let connect = format!("/connect/{}", workflow["project_id"].as_str().expect("a project"));
     let ask = async |path: &str, prop: &str| {
-        let body = json!({ "id": "form-logs", "prop_name": prop, "configured_props": {} });
+        let mut body = json!({ "id": "form-logs", "configured_props": {} });
+        if path == "configure" {
+            body["prop_name"] = json!(prop);
+        }
         let answer = server.post(&format!("{connect}/components/{path}"), &body).await.json;
         let lines: Vec<_> = answer["observations"]
             .as_array()
-            .expect("a list")
+            .unwrap_or_else(|| panic!("{path} {prop}: {answer}"))
             .iter()
             .map(|line| format!("{} {}", line["k"].as_str().unwrap_or(""), line["msg"]))
             .collect();

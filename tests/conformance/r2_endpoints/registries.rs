@@ -149,7 +149,7 @@ async fn r2_5_of_files_that_claim_one_key_the_one_that_is_named_so_wins_and_the_
         "{added}"
     );
     assert!(
-        added["unindexed"][0]["reason"].as_str().is_some_and(|why| why.contains("acme-mine")
+        added["unindexed"][1]["reason"].as_str().is_some_and(|why| why.contains("acme-mine")
             && why.contains("components/acme/actions/mine/mine.mjs")),
         "{added}"
     );

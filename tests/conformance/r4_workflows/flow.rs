@@ -552,7 +552,7 @@ async fn r4_7_a_workflow_with_limits_still_answers_for_itself_and_its_settings_a
         refused.text
     );
     assert!(
-        refused.text.contains("`limit`") && refused.text.contains("`runs`"),
+        refused.text.contains("`limit`") && refused.text.contains("runs, interval_ms"),
         "{}",
         refused.text
     );
