@@ -132,12 +132,8 @@ async fn r2_5_of_files_that_claim_one_key_the_one_that_is_named_so_wins_and_the_
         &["registry", "add", dir.path().to_str().expect("UTF-8"), "--name", "claims"],
     );
     assert_eq!(status, Some(0), "{stderr}");
-    let lost: Vec<&str> = added["unindexed"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|file| file["path"].as_str().expect("a path"))
-        .collect();
+    let lost = added["unindexed"].as_array().expect("a list").iter();
+    let lost: Vec<&str> = lost.map(|file| file["path"].as_str().expect("a path")).collect();
     assert_eq!(
         lost,
         [
