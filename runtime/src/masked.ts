@@ -186,11 +186,26 @@ function endOfQuoted(text: string, open: number, quote: string, at: number): num
   return text.endsWith(quote, end) ? end - quote.length : end;
 }
 
+/** Characters before a place in which the begin of its string is looked for; the author's line has fewer. */
+const STRING_MAX = 256;
+
+/** Whether a place of a line of source text is within a string that begins on it. */
+function isWithinString(line: string, place: number): boolean {
+  let open = "";
+  for (let at = Math.max(0, place - STRING_MAX); at < place; at++) {
+    const char = line[at]!;
+    if (char === "\\") at++;
+    else if (open === "" ? "\"'`".includes(char) : char === open) open = open === "" ? char : "";
+  }
+  return open !== "";
+}
+
 /**
  * Where the bare value at `at` ends, whose name begins at `start`; undefined where it is no secret:
  * - A name of one word (`password`) counts at the begin of a line, behind `: ` and in brackets and
  *   quotes only; one like a header's (`X-Api-Key`, `api_key`, `apiKey`) counts anywhere before a
- *   `:`. In source text (`isCode`) both count within a string alone: what else stands bare is code.
+ *   `:`. In source text (`isCode`) a name counts at the begin of a string, one like a header's also
+ *   within: what else stands bare is code.
  * - A value that begins with two words without digits and capitals within is prose and stays; not
  *   so the rest of an `Authorization` or a `Cookie`.
  */
@@ -200,7 +215,8 @@ function endOfBare(text: string, start: number, name: string, at: number, isCode
   const isLine = AT_LINE.test(lead);
   const isAssigned = text.slice(start, at).includes(" = ");
   const isPlaced = isLine || quote !== undefined || (!isAssigned && AT_FIELD.test(lead));
-  const counts = isCode ? quote !== undefined || lead.endsWith("\\") : isPlaced || (!isAssigned && IS_HEADER_LIKE.test(name));
+  const isOfText = isCode && IS_HEADER_LIKE.test(name) && !isAssigned && isWithinString(text, start) && !text.startsWith("${", at);
+  const counts = isCode ? quote !== undefined || lead.endsWith("\\") || isOfText : isPlaced || (!isAssigned && IS_HEADER_LIKE.test(name));
   if (!counts || IS_ERROR.test(name)) return undefined;
   const isHeader = IS_CREDENTIAL_HEADER.test(name);
   if (PROSE.test(text.slice(at, at + 64)) && !(isHeader && isPlaced)) return undefined;

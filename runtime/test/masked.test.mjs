@@ -159,11 +159,11 @@ test("prose, numbers, states and code that name a secret stay", () => {
 
 test("lines of source text are hidden within their strings alone", () => {
   const S = "S3CRET";
-  for (const line of [`f({ password: "~" })`, `f({apiKey:'~'})`, "f({ token: `~` })", `f({ headers: { "x-shop": "~" } })`, `const password = "~";`, `setPassword("~")`, `h.set("Authorization", '~')`, `x.token ||= "~"`, `f("X-Api-Key: ~")`, `f({ password: "~`]) {
+  for (const line of [`f({ password: "~" })`, `f({apiKey:'~'})`, "f({ token: `~` })", `f({ headers: { "x-shop": "~" } })`, `const password = "~";`, `setPassword("~")`, `h.set("Authorization", '~')`, `x.token ||= "~"`, `f("X-Api-Key: ~")`, `f("sync X-Api-Key: ~")`, `f('it\\'s ' + 'of x-api-key: ~')`, `f({ password: "~`]) {
     const given = line.replace("~", S);
     assert.ok(!maskedSource(given).includes(S) && maskedSource(given).includes("[hidden]"), `${given}\n→ ${maskedSource(given)}`);
   }
-  for (const line of ["f({ apiKey: process.env.KEY, password });", "const token: string = await getToken(user);", "if (token === other.token) throw new Error('different');", "type A = { password: string; secret?: Buffer };"]) assert.equal(maskedSource(line), line);
+  for (const line of ["f({ apiKey: process.env.KEY, password });", "const token: string = await getToken(user);", "if (token === other.token) throw new Error('different');", "type A = { password: string; secret?: Buffer };", "f(`sent X-Api-Key: ${key}`)", "f('a', options.apiKey: key)"]) assert.equal(maskedSource(line), line);
 });
 
 test("names before bare values repeat a bounded number of times, and their scan never goes back", () => {
