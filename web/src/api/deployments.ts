@@ -42,5 +42,5 @@ export const deployedQuery = (owner: string, isWorkflow: boolean) =>
     },
     // Of an owner that was deleted no deployments are left.
     retry: false,
-    refetchInterval: ASK_MS,
+    refetchInterval: ({ state }) => (state.status === "error" ? false : ASK_MS),
   });
