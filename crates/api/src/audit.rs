@@ -122,8 +122,8 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Makes an audit for requests that leave a record, which [`crate::extract::Auth`] begins, and
-/// completes it once they were done.
+/// Prepares the record of a request, which [`crate::extract::Auth`] begins, and
+/// completes it once it was done.
 pub(crate) async fn record(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_change =

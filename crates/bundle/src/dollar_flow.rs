@@ -3,7 +3,9 @@
 //! variables, fields and parameters, regardless of scope: that finds too much rather than too
 //! little, and ordinary code (`steps.trigger.event.body[key]`, `helper({ $ })`) passes.
 
-use std::collections::{HashMap, HashSet};
+mod reached;
+
+use std::collections::HashMap;
 
 use oxc_ast::ast::{
     Argument, ArrayExpressionElement, ArrowFunctionExpression, AssignmentExpression,
@@ -43,36 +45,6 @@ struct Parameters {
 }
 
 impl DollarFlow {
-    /// Whether `$` goes where what is done with it cannot be seen.
-    pub(crate) fn is_unseen(&self) -> bool {
-        let mut reached = HashSet::from([DOLLAR]);
-        loop {
-            let before = reached.len();
-            for (from, to) in &self.moves {
-                if reached.contains(from.as_str()) {
-                    reached.insert(to);
-                }
-            }
-            for (callee, index, given) in &self.calls {
-                if given.iter().any(|name| reached.contains(name.as_str())) {
-                    reached.extend(self.bound_by(callee.as_deref(), *index));
-                }
-            }
-            if reached.contains(UNSEEN) || reached.len() == before {
-                return reached.contains(UNSEEN);
-            }
-        }
-    }
-
-    /// Names that the argument at `index` is bound to.
-    fn bound_by<'s>(&'s self, callee: Option<&str>, index: usize) -> Vec<&'s str> {
-        let Some(functions) = callee.and_then(|name| self.functions.get(name)) else {
-            return vec![UNSEEN];
-        };
-        let bound = functions.iter().filter_map(|f| f.items.get(index).or(f.rest.as_ref()));
-        bound.flatten().map(String::as_str).collect()
-    }
-
     fn move_all(&mut self, from: &[String], to: &[String]) {
         for from in from {
             self.moves.extend(to.iter().map(|to| (from.clone(), to.clone())));
@@ -338,8 +310,8 @@ fn names_of(value: &Expression<'_>) -> Vec<String> {
     }
 }
 
-/// Names of an object's values; without `$` by its own name, as which whoever gets the object
-/// takes it.
+/// Names of an object's values; without `$` under its own name, by which it is followed out of the
+/// object.
 fn names_in(object: &ObjectExpression<'_>) -> Vec<String> {
     let of = |property: &ObjectPropertyKind<'_>| match property {
         ObjectPropertyKind::SpreadProperty(spread) => names_of(&spread.argument),

@@ -54,21 +54,28 @@ pub(crate) async fn fitting(
         return Ok(newest());
     }
     let fits = |found: &LockedPackage| peers.iter().all(|(_, range)| serves(&found.version, range));
-    if fits(&chosen(newest()).await?) {
-        return Ok(newest());
+    // What was chosen before is had again where no registry answers.
+    let before = |range: &str| plugin.before.0.get(&format!("{name}@{range}"));
+    let ranges = || std::iter::once(LATEST).chain(peers.iter().map(|(_, range)| range.as_str()));
+    if let Some(range) = ranges().find(|range| before(range).is_some_and(fits)) {
+        return Ok(range.to_owned());
     }
-    for (_, range) in &peers {
-        match chosen(range.clone()).await {
-            Ok(found) if fits(&found) => return Ok(range.clone()),
-            Err(error) if !error.is_about_a_package() => return Err(error),
+    let was_chosen = before(LATEST).is_some();
+    for range in ranges() {
+        match chosen(range.to_owned()).await {
+            Ok(found) if fits(&found) => return Ok(range.to_owned()),
+            Err(error) if range == LATEST || !(was_chosen || error.is_about_a_package()) => {
+                return Err(error);
+            }
             _ => {}
         }
     }
     let wanted: Vec<String> =
         peers.iter().map(|(user, range)| format!("`{user}` wants `{name}@{range}`")).collect();
     plugin.unfit.lock().insert(format!(
-        "{}, and `{path}` imports the newest, which is another instance: write a range that fits, as in `import \"{name}@1\"`",
-        wanted.join(", ")
+        "{}, and `{path}` imports the newest, which is another instance: write a range that fits into the import, as `{name}@{}`",
+        wanted.join(", "),
+        peers.first().map_or("1", |(_, range)| range)
     ));
     Ok(newest())
 }

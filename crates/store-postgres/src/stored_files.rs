@@ -56,13 +56,14 @@ pub(crate) async fn keep(t: &Transaction<'_>, k: &KeepFiles) -> StoreResult<()> 
 
 /// Refuses a path below a file, and a file where there is a folder: neither could be laid into one.
 async fn check_folders(t: &Transaction<'_>, org: &str, store: &str, path: &str) -> StoreResult<()> {
-    let of_store = "SELECT count(*) FROM stored_files WHERE org_id = $1 AND store = $2";
+    let of_store =
+        "SELECT count(*) FROM (SELECT 1 FROM stored_files WHERE org_id = $1 AND store = $2";
     let (from, to) = range_below(path);
-    let below = format!("{of_store} AND path >= $3 AND path < $4");
+    let below = format!("{of_store} AND path >= $3 AND path < $4 LIMIT 1) AS found");
     if number(t, &below, &[&org, &store, &text(&from), &text(&to)]).await? != 0 {
         return Err(StoreError::FileIsFolder(path.to_owned()));
     }
-    let same = format!("{of_store} AND path = $3");
+    let same = format!("{of_store} AND path = $3 LIMIT 1) AS found");
     for folder in folders_of(path) {
         if number(t, &same, &[&org, &store, &text(folder)]).await? != 0 {
             return Err(StoreError::FileIsFolder(folder.to_owned()));

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
 const ANY: HeaderValue = HeaderValue::from_static("*");
-/// Methods that browsers are told of whatever they ask for (reference 3).
+/// Methods that each preflight names (reference 3).
 const METHODS: &str = "GET,HEAD,PUT,PATCH,POST,DELETE";
 /// What scripts may read of every answer, or of none (Fetch, 4.9).
 const UNNAMED: [HeaderName; 8] = [
@@ -46,13 +46,9 @@ impl Sender {
         if headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN) {
             return response;
         }
-        let own: Vec<_> = headers
-            .keys()
-            .filter(|name| !UNNAMED.contains(name) && !name.as_str().starts_with("access-control-"))
-            .map(HeaderName::as_str)
-            .collect();
-        let exposed = HeaderValue::try_from(own.join(",")).ok().filter(|names| !names.is_empty());
-        if let (Some(_), Some(names)) = (&self.origin, exposed) {
+        if self.origin.is_some()
+            && let Some(names) = exposed(headers)
+        {
             headers.entry(header::ACCESS_CONTROL_EXPOSE_HEADERS).or_insert(names);
         }
         self.allow(headers, !self.has_credentials);
@@ -70,6 +66,16 @@ impl Sender {
             headers.append(header::VARY, HeaderValue::from_static("Origin"));
         }
     }
+}
+
+/// The names of an answer's headers that scripts may read only where they are listed.
+fn exposed(headers: &HeaderMap) -> Option<HeaderValue> {
+    let own: Vec<_> = headers
+        .keys()
+        .filter(|name| !UNNAMED.contains(name) && !name.as_str().starts_with("access-control-"))
+        .map(HeaderName::as_str)
+        .collect();
+    HeaderValue::try_from(own.join(",")).ok().filter(|names| !names.is_empty())
 }
 
 /// The answer to a browser that asks what it may send: also with credentials, as

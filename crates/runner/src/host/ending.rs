@@ -27,16 +27,16 @@ impl Host {
         if call.is_some() {
             calls.late.insert(id);
         }
-        // Under the lock of the calls: whoever finds none finds those that wait for an answer.
+        // Under the lock of the calls: a look at both sees the call or its answer that is to come.
         let answer = (!is_alone).then(|| {
-            let (tell, told) = oneshot::channel();
-            self.cancels.lock().insert(id, tell);
-            told
+            let (answers, answer) = oneshot::channel();
+            self.cancels.lock().insert(id, answers);
+            answer
         });
         GivenUp { step: call.and_then(|call| call.step()), answer }
     }
 
-    /// Tells the host that a call is not waited for; ends when it answers.
+    /// Cancels a call that is not waited for; ends when the host answers.
     pub(crate) async fn cancel(&self, id: u64, answer: oneshot::Receiver<()>) {
         // A host that is gone needs no cancel.
         let _ = self

@@ -97,7 +97,7 @@ impl ExitReason {
             return failure;
         }
         let message = format!(
-            "{calls} runs were in one process, and which of them ended it cannot be told: {}",
+            "{calls} runs were in one process, and it is not known which of them ended it: {}",
             failure.message
         );
         CallFailure {
@@ -112,7 +112,7 @@ impl ExitReason {
     pub(crate) fn failure(&self, namespace: Option<String>) -> CallFailure {
         let (kind, code, message) = match self {
             Self::Blocked => {
-                (FailureKind::HostLost, "InternalFailure", "the process was ended because a run in it blocked it beyond its time limit; which one cannot be told".to_owned())
+                (FailureKind::HostLost, "InternalFailure", "the process was ended because a run in it blocked it beyond its time limit; it is not known which".to_owned())
             }
             Self::Ended => (FailureKind::HostLost, "InternalFailure", "the process was ended before the run was over".to_owned()),
             Self::Violation(error) => (FailureKind::ProtocolViolation, "InternalFailure", format!("the process was ended because it sent {error}")),
