@@ -108,9 +108,9 @@ async fn s8_a_peer_is_what_the_packages_depend_on_that_use_a_package() {
 async fn s8_an_import_without_a_range_fits_the_peers_of_others_in_its_file() {
     let manifest = |name: &str, version: &str, peers: serde_json::Value| json!({ "name": name, "version": version, "peerDependencies": peers });
     let core = b"exports.version = require('./package.json').version;";
+    let core = &[("index.js", core.as_slice())];
     let user = b"module.exports = require('core');";
-    let (core, user): (&[(&str, &[u8])], &[(&str, &[u8])]) =
-        (&[("index.js", core)], &[("index.js", user)]);
+    let user = &[("index.js", user.as_slice())];
     let registry = Registry::of(&[
         Release { manifest: manifest("core", "1.9.1", json!({})), files: core },
         Release { manifest: manifest("core", "1.10.0", json!({})), files: core },
