@@ -94,6 +94,11 @@ export class CallContext implements Scope {
     this.send({ t: "awaits" });
   }
 
+  /** Says that its code begins: events of a source begin in order, so the next one waits for this. */
+  tellEntered(): void {
+    this.sendText(`"t":"entered"}`);
+  }
+
   /** Tells what the step under way has exported, where that is new: it may never come to its end. */
   tellExported(): void {
     if (!this.hasExported || !this.exported || this.namespace === undefined) return;

@@ -16,7 +16,9 @@ export async function runSource(prepared: Prepared, frame: CallFrame, call: Call
   const hook = frame["hook"] as string | null;
   if (hook) {
     const run = prepared.component.hooks?.[hook];
-    return typeof run === "function" ? await (run as Fn).call(self) : undefined;
+    if (typeof run !== "function") return undefined;
+    call.tellEntered();
+    return await (run as Fn).call(self);
   }
   const event = withHeaderLookup(frame["event"]);
   if (typeof prepared.component.run !== "function") {
@@ -32,10 +34,10 @@ export async function runSource(prepared: Prepared, frame: CallFrame, call: Call
 
 async function ranOnce(prepared: Prepared, run: Fn, frame: CallFrame, call: CallContext, self: Bag, event: unknown): Promise<unknown> {
   const dirs = dirsOf(prepared.propsWith(frame["dynamic_props"]), (frame["props"] ?? {}) as Bag);
-  if (dirs.length === 0) return await run.call(self, event);
-  const keep = await mirror(dirs, call);
+  const keep = dirs.length === 0 ? undefined : await mirror(dirs, call);
+  call.tellEntered();
   const returned = await run.call(self, event);
-  await keep();
+  await keep?.();
   return returned;
 }
 

@@ -67,6 +67,8 @@ pub(crate) struct UnderWay {
     asks: Asks,
     /// It said that it awaits something.
     pub(crate) awaits: bool,
+    /// It said that its code has begun.
+    pub(crate) entered: bool,
 }
 
 /// A call that is over, of which lines may still come.
@@ -120,6 +122,7 @@ impl UnderWay {
             step: first_step,
             asks: Asks::default(),
             awaits: false,
+            entered: false,
         }
     }
 
@@ -283,6 +286,7 @@ impl UnderWay {
             | FromHost::Cancelled { .. }
             | FromHost::Quiet
             | FromHost::Awaits { .. }
+            | FromHost::Entered { .. }
             | FromHost::Back { .. }
             | FromHost::Ask { .. } => {
                 return Err(WireError::OutOfOrder("not a frame of a call"));

@@ -145,13 +145,24 @@ impl Isolate {
     }
 
     /// The host used last of those that can take a call, so that surplus hosts become idle and are
-    /// ended.
+    /// ended. None where calls begin in order and the last one has yet to begin.
     fn free(&self) -> Option<Arc<Host>> {
+        if self.spec.in_order && self.hosts.iter().any(|host| host.is_entering()) {
+            return None;
+        }
         self.hosts
             .iter()
             .filter(|host| host.is_free(self.spec.calls_per_isolate))
             .max_by_key(|host| *host.used.lock())
             .cloned()
+    }
+
+    /// The host that takes the next call, once this one was freed.
+    fn next_after(&self, freed: &Arc<Host>) -> Option<Arc<Host>> {
+        if self.spec.in_order {
+            return self.free();
+        }
+        freed.is_free(self.spec.calls_per_isolate).then(|| freed.clone())
     }
 
     /// Whether one more host would serve those that wait sooner. Short calls are served by as many
@@ -301,10 +312,13 @@ impl HostPool {
         }
     }
 
-    /// A host can take calls: it takes the oldest that wait.
+    /// A host can take calls: it takes the oldest that wait. Where calls begin in order, the call
+    /// before them may have begun in it, or never will: then any host takes the oldest.
     pub(crate) fn serve(&mut self, host: &Arc<Host>) {
         let Some(isolate) = self.isolates.get_mut(&host.isolate) else { return };
-        while host.is_free(isolate.spec.calls_per_isolate) {
+        while !isolate.waiting.is_empty()
+            && let Some(host) = isolate.next_after(host)
+        {
             let Some((ticket, call)) = isolate.waiting.pop_first() else { return };
             match host.begin(call) {
                 None => self.waiting_count -= 1,

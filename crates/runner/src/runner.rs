@@ -305,7 +305,13 @@ impl Runner {
                 pool.remove(host);
                 host.kill(ExitReason::Ended);
             }
-            HostEvent::LeftRunning => return self.end_if_it_goes_on(host),
+            HostEvent::Entered => return pool.serve(host),
+            HostEvent::LeftRunning => {
+                // Its code may never have begun.
+                pool.serve(host);
+                drop(pool);
+                return self.end_if_it_goes_on(host);
+            }
             HostEvent::GaveBack(call) => {
                 pool.requeue(host, call);
                 self.0.waits.notify_one();
@@ -326,6 +332,7 @@ impl Runner {
                 {
                     pool.fail(&host.isolate, &failure);
                 }
+                pool.serve(host);
             }
         }
         drop(pool);

@@ -45,6 +45,10 @@ pub(crate) enum FromHost<'a> {
     Awaits {
         id: u64,
     },
+    /// The code of a call begins.
+    Entered {
+        id: u64,
+    },
     Back {
         id: u64,
     },
@@ -204,6 +208,7 @@ impl<'a> Flat<'a> {
             "cancelled" => FromHost::Cancelled { id: id? },
             "quiet" => FromHost::Quiet,
             "awaits" => FromHost::Awaits { id: id? },
+            "entered" => FromHost::Entered { id: id? },
             "back" => FromHost::Back { id: id? },
             "log" => FromHost::Log {
                 id: id?,

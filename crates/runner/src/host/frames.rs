@@ -81,6 +81,7 @@ impl Host {
                 return Ok(Some(HostEvent::GaveBack(back)));
             }
             FromHost::Awaits { id }
+            | FromHost::Entered { id }
             | FromHost::Log { id, .. }
             | FromHost::Emit { id, .. }
             | FromHost::Db { id, .. }
@@ -114,6 +115,10 @@ impl Host {
             FromHost::Awaits { .. } => {
                 call.awaits = true;
                 return Ok(None);
+            }
+            FromHost::Entered { .. } => {
+                let is_new = !std::mem::replace(&mut call.entered, true);
+                return Ok((is_new && self.spec.in_order).then_some(HostEvent::Entered));
             }
             FromHost::Ask { ask, kind, payload, .. } => {
                 return call.ask(&self.desk, id, ask, kind, payload).map(|()| None);

@@ -71,6 +71,8 @@ pub(crate) enum HostEvent {
     Freed,
     /// A call is over, and what it started goes on.
     LeftRunning,
+    /// The code of a call has begun, in an isolate whose calls begin in order.
+    Entered,
     /// It has not begun a call that it had ahead.
     GaveBack(Ahead),
     /// Its modules do not load.
@@ -263,6 +265,11 @@ impl Host {
         }
         let calls = self.calls.lock();
         !calls.left_running && calls.ahead.is_empty() && calls.under_way.len() < calls_max as usize
+    }
+
+    /// Whether it has a call whose code has not begun.
+    pub(crate) fn is_entering(&self) -> bool {
+        self.calls.lock().under_way.values().any(|call| !call.entered)
     }
 
     /// Whether it has no call, and nobody waits for it to show that it can answer.

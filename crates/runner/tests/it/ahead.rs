@@ -150,3 +150,36 @@ async fn a_host_that_speaks_of_one_that_it_has_not_begun_or_gives_back_what_it_h
         }
     }
 }
+
+/// Also where a process that could begin the next one is free.
+#[tokio::test]
+async fn where_calls_begin_in_order_each_waits_until_the_code_of_the_one_before_has_begun() {
+    let late = "on.call = (call) => { const say = (what) => send({ t: 'log', id: call.id, level: 'log', text: what + ' ' + call.event, ts: 0 });
+        say('given'); send({ t: 'awaits', id: call.id });
+        if (call.event === 'fails') return done(call.id, 0);
+        setTimeout(() => { say('enters'); send({ t: 'entered', id: call.id }); setTimeout(() => done(call.id, 0), 30); }, 30); };";
+    let bench = Bench::fake(late).await;
+    let isolate = IsolateSpec {
+        calls_per_isolate: 1,
+        isolates_max: 4,
+        in_order: true,
+        ..bench.isolate("a", "")
+    };
+    let log = Recorder::new();
+    let events = ["a", "fails", "b", "c", "d"];
+    let calls = events.map(|event| bench.spawn(&isolate, event, LONG, &log));
+    assert_eq!(values(calls.into()).await, [json!(0), json!(0), json!(0), json!(0), json!(0)]);
+    assert!(bench.runner.stats().hosts > 1, "in several processes");
+    let expected = [
+        "given a",
+        "enters a",
+        "given fails",
+        "given b",
+        "enters b",
+        "given c",
+        "enters c",
+        "given d",
+        "enters d",
+    ];
+    assert_eq!(log.logs(), expected);
+}
