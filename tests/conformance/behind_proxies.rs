@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use millrace_tests::browser::{Browser, PASSWORD, token};
+use millrace_tests::cli::Shell;
 use millrace_tests::{Client, Server, endpoint};
 use reqwest::{Certificate, Method};
 use serde_json::{Value, json};
@@ -352,6 +353,12 @@ async fn a_server_speaks_tls_and_follows_its_certificate() {
     assert!(at.starts_with(&base), "{at}");
     let event: Value = known.get(&at).send().await.expect("an answer").json().await.expect("JSON");
     assert_eq!((&event["ip"], &event["url"]), (&json!("127.0.0.1"), &json!(at)));
+    let shell = Shell::alone();
+    let untrusted = shell.run(&["list", "sources", "--url", &base, "--api-key", "k"]).fails(1);
+    assert!(
+        untrusted.contains("certificate") && untrusted.contains("SSL_CERT_FILE"),
+        "{untrusted}"
+    );
     // What does not belong together is not taken: the one before stays.
     std::fs::write(&cert, &second.cert).expect("writes");
     for _ in 0..3 {

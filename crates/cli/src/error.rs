@@ -6,7 +6,9 @@ use millrace_model::bounded_body::BodyTooLarge;
 use serde_json::Value;
 
 use crate::files::root::OutOfReach;
-use crate::reasons::{head, is_no_tls, is_of_project, listed, owned, reason, root_cause};
+use crate::reasons::{
+    head, is_no_tls, is_of_project, is_untrusted, listed, owned, reason, root_cause,
+};
 use crate::terminal::prompt::INTERRUPTED;
 
 /// An error of a command. Its text follows `error:`, the hint stands on the next line.
@@ -190,6 +192,9 @@ impl CliError {
             }
             Self::Unreachable { url, source } if url.starts_with("https:") && is_no_tls(source) => {
                 "does the server speak https there? name its address with http:// where it does not"
+            }
+            Self::Unreachable { source, .. } if is_untrusted(source) => {
+                "is its certificate one of your own? name the file of the authority that signed it in SSL_CERT_FILE; the server's certificate itself must not be one (CA:FALSE), and must name the host of the address"
             }
             Self::Unreachable { .. } | Self::Silent { .. } => {
                 "is the server running? start one with `millrace serve`, or name another with --url"

@@ -35,6 +35,11 @@ pub(crate) fn is_no_tls(error: &reqwest::Error) -> bool {
     error.is_connect() && root_cause(error).contains("corrupt message")
 }
 
+/// Whether the certificate of what answered is not trusted here.
+pub(crate) fn is_untrusted(error: &reqwest::Error) -> bool {
+    error.is_connect() && root_cause(error).contains("invalid peer certificate")
+}
+
 /// Whether it is a file of a project that is no workflow's.
 pub(crate) fn is_of_project(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| stem == "millrace")

@@ -86,7 +86,7 @@ async fn upload(
     }
     if let Some(count) = answer["data"]["unindexed_count"].as_u64().filter(|count| *count > 0) {
         printer::note(&format!(
-            "{count} files look like components and could not be read as one; --json names them"
+            "files that look like components and could not be read as one: {count}; --json names them"
         ));
     }
     show.record(&answer)

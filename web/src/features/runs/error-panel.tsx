@@ -163,11 +163,15 @@ function Differs({ run }: { run: RunDetail }) {
   const { data: passed, isPending } = useQuery({
     queryKey: ["last-passed", run.ownerId, run.id],
     queryFn: async ({ signal }) => {
-      const query = { status: "succeeded", to: run.acceptedAt, limit: 1 } as const;
-      const params = { path: { id: run.ownerId }, query };
-      const found = run.isWorkflow
-        ? await data(client.GET("/v1/workflows/{id}/runs", { params, signal }))
-        : await data(client.GET("/v1/sources/{id}/runs", { params, signal }));
+      // Of all runs: where the owner is gone, its runs are still there.
+      const query = {
+        owner_id: run.ownerId,
+        status: "succeeded",
+        to: run.acceptedAt,
+        limit: 1,
+        include: "id,event,created_at_ms",
+      } as const;
+      const found = await data(client.GET("/v1/runs", { params: { query }, signal }));
       return found[0] ?? null;
     },
     staleTime: 60_000,
