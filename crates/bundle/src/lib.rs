@@ -5,6 +5,7 @@
 
 mod archive;
 mod author;
+mod bundler_helpers;
 mod class_names;
 mod dependencies;
 mod depth;

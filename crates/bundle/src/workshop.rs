@@ -1,5 +1,6 @@
 //! Bundle job, executed in this process.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -19,6 +20,7 @@ use tokio::runtime::Runtime;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::author::Author;
+use crate::bundler_helpers;
 use crate::class_names::with_own_names;
 use crate::dependencies::{From, version};
 use crate::kinds::{check_given, lowered};
@@ -367,10 +369,12 @@ impl Job {
         let source_map = chunk.map.as_ref().map(|map| finished(&map.to_json_string(), &plugin));
         let texts: BTreeMap<String, String> = author.texts().into_iter().collect();
         let responds = responds::responds(texts.iter(), &chunk.code);
-        let code = with_own_names(&chunk);
+        let named = with_own_names(&chunk);
+        let code = named.as_deref().unwrap_or(&chunk.code);
+        let code = bundler_helpers::without_unused(code).map_or(Cow::Borrowed(code), Cow::Owned);
         let auth_keys = extract::auth_keys_of(&texts, author.entry());
         Ok(Bundle {
-            code: format!("{banner}\n{}", code.as_deref().unwrap_or(&chunk.code)),
+            code: format!("{banner}\n{code}"),
             source_map,
             lock: plugin.lock(),
             beside,

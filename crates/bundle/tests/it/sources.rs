@@ -99,6 +99,21 @@ async fn statements_whose_only_effect_is_to_throw_stay() {
     check(&sources, json!(vec![true; throwing.len()])).await;
 }
 
+/// For code that may come to Node's modules by `createRequire`, a host loads more of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_has_those_of_the_bundlers_helpers_that_it_uses() {
+    let plain = bundle(&[("a.mjs", "export default 1;")]).await.code;
+    let (_, plain) = plain.split_once('\n').expect("code below the banner");
+    assert!(!plain.contains("createRequire") && !plain.contains("__toESM"), "{plain}");
+    let common = [
+        ("a.mjs", "import seven from './seven.cjs'; export default seven;"),
+        ("seven.cjs", "module.exports = 7;"),
+    ];
+    let used = bundle(&common).await.code;
+    assert!(used.contains("__toESM =") && !used.contains("__toBinary ="), "{used}");
+    check(&common, json!(7)).await;
+}
+
 /// A parser of JavaScript accepts this TypeScript.
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_that_reads_as_javascript_is_typescript() {
