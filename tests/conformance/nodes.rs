@@ -42,7 +42,7 @@ impl Pair {
     }
 
     /// Cuts the connections on which the servers listen.
-    async fn cut_listeners(&self) {
+    pub(crate) async fn cut_listeners(&self) {
         let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'millrace-listener'";
         let client = self.database.client().await;
         let mut cuts = 0;

@@ -67,6 +67,40 @@ async fn runs_events_and_lines_of_the_other_server_come_once_and_resume_on_eithe
     }
 }
 
+/// Streams stay open while their server cannot hear the other one, and have all once it can.
+#[tokio::test]
+async fn events_that_settle_elsewhere_while_a_server_hears_nothing_come_once_it_does() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let source = pair.a.source(EMITS, json!({})).await;
+    let event = |data: &Value| data["data"]["event"]["n"].as_u64();
+    let post = async |n: u64| {
+        let url = endpoint(&source);
+        let got = answer(pair.a.raw(Method::POST, &url).json(&json!({ "n": n }))).await;
+        assert_eq!(got.status, 200);
+    };
+    post(0).await;
+    let settled = format!("/sources/{}/event_summaries", id(&source));
+    pair.b.until("it settles", &settled, |l| l["page_info"]["total_count"] == 1).await;
+    let mut stream = opened(&pair.b, &format!("events:{0},logs:{0}", id(&source)), "").await;
+    post(1).await;
+    let is = |n: u64| move |data: &Value| data["event"]["n"] == n;
+    let mut seen = until(&mut stream, &[("event", &is(1))]).await;
+    for round in 0..3 {
+        pair.cut_listeners().await;
+        for n in 0..4 {
+            post(2 + round * 4 + n).await;
+        }
+        let first = 2 + round * 4;
+        let came = (first..first + 4).map(is).collect::<Vec<_>>();
+        let came: Vec<(&str, &dyn Fn(&Value) -> bool)> =
+            came.iter().map(|is| ("event", is as &dyn Fn(&Value) -> bool)).collect();
+        seen.extend(until(&mut stream, &came).await);
+    }
+    let numbers = numbers(&seen, "event", event);
+    assert_eq!(numbers.len(), 13, "each once, and none of before: {numbers:?}");
+    assert_eq!(numbers.into_iter().collect::<BTreeSet<_>>(), (1..14).collect());
+}
+
 #[tokio::test]
 async fn a_run_and_a_replay_of_the_other_server_are_followed_to_their_end() {
     let Some(pair) = Pair::start(&[]).await else { return };

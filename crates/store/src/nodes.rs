@@ -56,6 +56,9 @@ pub enum News {
     /// not told come with the run's end or pause.
     #[serde(rename = "l")]
     Line { owner: String, run: RunId, attempt: i64, nth: usize, line: LogLine },
+    /// News from this time on, milliseconds, were more than could be told.
+    #[serde(rename = "m")]
+    Missed(i64),
 }
 
 /// The id of an event, by its number.

@@ -14,7 +14,7 @@ use millrace_model::tenant::Caller;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::v1::position::Position;
+use crate::v1::position::{OUT_OF_ORDER_MS, Position};
 
 /// Events read at once from the history, for a stream that resumes, where they are small: they wait
 /// in memory until its client takes them.
@@ -36,6 +36,8 @@ pub(crate) struct Feed {
     live: broadcast::Receiver<StreamItem>,
     /// What the client has, or does not ask for.
     position: Position,
+    /// The ordinal up to which it asked for nothing.
+    begin: i64,
     /// The id after which the history has to be read before the live stream goes on, if it has to.
     behind: Option<EventId>,
     sent: Sent,
@@ -73,6 +75,7 @@ impl Feed {
             sent.insert(event);
         }
         let live = engine.stream(&caller, &owner).await?;
+        let begin = position.low();
         Ok(Self {
             engine,
             caller,
@@ -80,6 +83,7 @@ impl Feed {
             name,
             live,
             position,
+            begin,
             behind,
             sent,
             waiting: VecDeque::new(),
@@ -133,6 +137,11 @@ impl Feed {
                     if self.is_new(&event) {
                         return Some(Fed::Event(event, self.position()));
                     }
+                }
+                Ok(StreamItem::Missed(since)) => {
+                    let out_of_order = since.plus_ms(-OUT_OF_ORDER_MS);
+                    let after = EventId::ordinal_at(out_of_order).min(self.position.low());
+                    self.behind = Some(EventId::from_ordinal(after.max(self.begin)));
                 }
                 Ok(_) => {}
                 Err(RecvError::Lagged(skipped)) => {

@@ -117,6 +117,7 @@ impl Feed {
                     self.dirty.insert(run);
                     self.next_look = self.next_look.min(self.last_look + LOOK_AFTER);
                 }
+                Ok(Ok(StreamItem::Missed(_))) => self.next_look = Instant::now(),
                 Ok(Ok(_)) => {}
                 Ok(Err(RecvError::Lagged(skipped))) => {
                     self.next_look = Instant::now();

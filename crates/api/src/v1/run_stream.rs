@@ -145,15 +145,17 @@ impl Feed {
                 Ok(Ok(StreamItem::Run(run))) if run != self.run => {}
                 Ok(Err(RecvError::Lagged(skipped))) => return Some(Frame::Lag(skipped)),
                 Ok(Err(RecvError::Closed)) => return None,
-                Ok(Ok(StreamItem::Run(_))) | Err(_) => match self.look().await {
-                    Ok(_) => {}
-                    Err(EngineError::NoMemory) => self.next_look = Instant::now() + LOOK_AGAIN,
-                    Err(error) => {
-                        // The client connects again, and gets a 404 where the run is gone.
-                        tracing::warn!(run.id = %self.run, ?error, "a stream of a run ended: the run could not be read");
-                        return None;
+                Ok(Ok(StreamItem::Run(_) | StreamItem::Missed(_))) | Err(_) => {
+                    match self.look().await {
+                        Ok(_) => {}
+                        Err(EngineError::NoMemory) => self.next_look = Instant::now() + LOOK_AGAIN,
+                        Err(error) => {
+                            // The client connects again, and gets a 404 where the run is gone.
+                            tracing::warn!(run.id = %self.run, ?error, "a stream of a run ended: the run could not be read");
+                            return None;
+                        }
                     }
-                },
+                }
                 Ok(Ok(item)) => {
                     if let Some(frame) = self.frame(item) {
                         return Some(frame);
@@ -285,7 +287,7 @@ impl OwnerFeed {
                     }
                     Ok(Err(RecvError::Closed)) => return None,
                     // Another server may have them.
-                    Err(_) => self.look().await,
+                    Ok(Ok(StreamItem::Missed(_))) | Err(_) => self.look().await,
                 },
             };
             if let Err(error) = looked {

@@ -180,6 +180,9 @@ pub(crate) async fn logs<E: Emitter>(
                 let shown = LogLineOut::show(&line, Some(&run));
                 Some(SseEvent::default().data(shown.to_string()))
             }
+            Ok(StreamItem::Missed(_)) => {
+                Some(SseEvent::default().comment("lines of other servers may have been missed"))
+            }
             Ok(_) => None,
             Err(tokio_stream::wrappers::errors::BroadcastStreamRecvError::Lagged(skipped)) => {
                 Some(lag_frame(skipped))

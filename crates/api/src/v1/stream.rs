@@ -181,19 +181,27 @@ async fn open(
         }
         Topic::Logs(owner) => {
             let live = app.engine.stream(caller, owner).await?;
-            let lines = stream::unfold(live, |mut live| async move {
+            let of = (app.clone(), caller.clone(), owner.clone());
+            let lines = stream::unfold((live, of), |(mut live, of)| async move {
                 loop {
                     match live.recv().await {
                         Ok(StreamItem::Log(run, line)) => {
                             let shown = LogLineOut::show(&line, Some(&run));
                             return Some((
                                 (Frame::Of("log", shown), Some(line.at.ms().into())),
-                                live,
+                                (live, of),
                             ));
+                        }
+                        Ok(StreamItem::Missed(since)) => {
+                            let (app, caller, owner) = &of;
+                            let skipped = lines_since(app, caller, owner, since.ms()).await.ok()?;
+                            if skipped > 0 {
+                                return Some(((Frame::Lag(skipped), None), (live, of)));
+                            }
                         }
                         Ok(_) => {}
                         Err(RecvError::Lagged(skipped)) => {
-                            return Some(((Frame::Lag(skipped), None), live));
+                            return Some(((Frame::Lag(skipped), None), (live, of)));
                         }
                         Err(RecvError::Closed) => return None,
                     }

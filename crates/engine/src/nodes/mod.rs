@@ -1,6 +1,7 @@
 //! Servers that share a database: each publishes its changes, which invalidate the caches of the
 //! others, and its settled runs, which reach the streams of the others. Notifications may be lost:
-//! while the listener is down the cache is bypassed ([`crate::cache`]), and the queue is polled.
+//! while the listener is down the cache is bypassed ([`crate::cache`]) and the queue is polled, and
+//! streams read what they missed once it is back ([`StreamItem::Missed`]).
 
 mod tasks;
 
@@ -8,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, OrgId, RunId};
@@ -39,11 +41,42 @@ const LINES_WAITING_MAX: usize = 5_000;
 /// end.
 const LINE_MAX: usize = 7_000;
 
+/// News that wait to be told, and since when the oldest of them has waited.
+#[derive(Default)]
+struct Waiting {
+    news: Vec<News>,
+    since: Timestamp,
+}
+
+impl Waiting {
+    /// Adds news; of too many the oldest are left out, and that is told in their place.
+    fn add(&mut self, news: impl IntoIterator<Item = News>, now: Timestamp) {
+        if self.news.is_empty() {
+            self.since = now;
+        }
+        self.news.extend(news);
+        if self.news.len() > NEWS_MAX {
+            let left_out = self.news.len() - NEWS_MAX / 2;
+            self.news.splice(..left_out, [News::Missed(self.since.ms())]);
+        }
+    }
+
+    fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// Puts news back that could not be told.
+    fn put_back(&mut self, before: Self, now: Timestamp) {
+        let newer = std::mem::replace(self, before);
+        self.add(newer.news, now);
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Nodes {
     /// Number of other servers that use the database, at the last check-in.
     pub(crate) others: AtomicU64,
-    news: Mutex<Vec<News>>,
+    news: Mutex<Waiting>,
     /// Owners whose lines other servers want as they come, and until when.
     followed: Mutex<HashMap<String, Instant>>,
 }
@@ -72,7 +105,7 @@ impl Engine {
         }
         self.check_in().await?;
         let (relay, relayed) = mpsc::channel(RELAYED_MAX);
-        self.start_task(NodeListener { engine: self.clone(), relay });
+        self.start_task(NodeListener { engine: self.clone(), relay, heard_up_to: None });
         self.start_task(NodeRelay { engine: self.clone(), relayed, shown: HashMap::new() });
         self.start_task(NodeNotifier { engine: self.clone() });
         self.start_task(CheckIn { engine: self.clone() });
@@ -121,13 +154,10 @@ impl Engine {
         }
         let mut waiting = self.0.nodes.news.lock();
         let news = news();
-        if news == News::Queued && waiting.contains(&news) {
+        if news == News::Queued && waiting.news.contains(&news) {
             return;
         }
-        if waiting.len() >= NEWS_MAX {
-            waiting.drain(..NEWS_MAX / 2);
-        }
-        waiting.push(news);
+        waiting.add([news], self.now());
         drop(waiting);
         self.0.tasks.wake(Task::NodeNotifier);
     }
@@ -143,7 +173,7 @@ impl Engine {
     ) {
         if self.is_alone()
             || !self.0.nodes.is_followed(owner)
-            || self.0.nodes.news.lock().len() >= LINES_WAITING_MAX
+            || self.0.nodes.news.lock().news.len() >= LINES_WAITING_MAX
         {
             return;
         }
@@ -227,19 +257,31 @@ impl Engine {
             Heard::News(node, _) if node == self.0.node => {}
             Heard::News(_, News::Queued) => self.0.tasks.wake(Task::Dispatcher),
             Heard::News(_, News::Followed(owner)) => self.0.nodes.follow(owner),
+            Heard::News(_, News::Missed(since)) => self.0.streams.missed(Timestamp(since)),
             Heard::News(_, news @ (News::Event(..) | News::Run(..) | News::Line { .. })) => {
                 let (News::Event(_, owner, _) | News::Run(_, owner, _) | News::Line { owner, .. }) =
                     &news
                 else {
                     return;
                 };
-                if self.0.streams.has_readers(owner) && relay.try_send(news).is_err() {
-                    tracing::warn!(
-                        "what settled on other servers comes faster than it can be read; streams here miss some of it"
-                    );
+                if !self.0.streams.has_readers(owner) {
+                    return;
+                }
+                if let Err(left_out) = relay.try_send(news) {
+                    self.missed(&left_out.into_inner());
                 }
             }
         }
+    }
+
+    /// Something of an owner cannot be relayed: its streams read what is stored.
+    fn missed(&self, news: &News) {
+        let (owner, since) = match news {
+            News::Event(_, owner, at) => (owner, Timestamp(EventId::from_ordinal(at.0).ms)),
+            News::Run(_, owner, _) | News::Line { owner, .. } => (owner, self.now()),
+            News::Queued | News::Followed(_) | News::Missed(_) => return,
+        };
+        self.0.streams.send(owner, || StreamItem::Missed(since));
     }
 
     async fn relay_events(

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
+use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, RunId};
-use millrace_store::{EventAt, News};
+use millrace_store::{EventAt, Heard, News};
 use tokio::sync::mpsc;
 
 use crate::background::{Activation, Background, Next, Task};
@@ -16,8 +17,8 @@ use crate::{Engine, StreamItem};
 const CHECK_IN_EVERY: Duration = Duration::from_secs(2);
 /// How long news are gathered, so that many go together.
 const GATHERED: Duration = Duration::from_millis(20);
-/// Rest after the database could not be listened to.
-const LISTEN_AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// Rest after the database could not be listened to, or not told.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Longest pause of the notifier, which is woken for each piece of news.
 const UNTOLD_MAX: Duration = Duration::from_secs(60);
 /// Runs whose lines and steps that streams have got are remembered.
@@ -71,15 +72,17 @@ impl Background for NodeNotifier {
 
     async fn activate(&mut self, _: &Activation) -> Next {
         let inner = &self.engine.0;
-        let news = std::mem::take(&mut *inner.nodes.news.lock());
-        if news.is_empty() {
+        let waiting = inner.nodes.news.lock().take();
+        if waiting.news.is_empty() {
             return Next::Woken(UNTOLD_MAX);
         }
-        if let Err(error) = inner.store.publish(&inner.node, &news).await {
+        if let Err(error) = inner.store.publish(&inner.node, &waiting.news).await {
             tracing::debug!(
                 error = error_chain(&error),
-                "could not notify the other servers; they poll"
+                "could not notify the other servers; it is tried again"
             );
+            inner.nodes.news.lock().put_back(waiting, self.engine.now());
+            return Next::After(AGAIN_AFTER);
         }
         Next::After(GATHERED)
     }
@@ -113,6 +116,8 @@ impl Background for CheckIn {
 pub(super) struct NodeListener {
     pub(super) engine: Engine,
     pub(super) relay: mpsc::Sender<News>,
+    /// Until when all was heard, where anything was.
+    pub(super) heard_up_to: Option<Timestamp>,
 }
 
 impl Background for NodeListener {
@@ -131,13 +136,17 @@ impl Background for NodeListener {
                     "could not listen to the database; until it can be, everything is read from it",
                     &error,
                 );
-                return Next::After(LISTEN_AGAIN_AFTER);
+                return Next::After(AGAIN_AFTER);
             }
         };
         // Whatever was read before may have changed unheard.
         engine.forget_everything();
         engine.0.cache.heard_up_to(began);
         engine.look_at_everything();
+        if let Some(since) = self.heard_up_to {
+            engine.0.streams.missed(since);
+        }
+        self.heard_up_to = Some(engine.now());
         loop {
             let heard = tokio::select! {
                 biased;
@@ -145,6 +154,10 @@ impl Background for NodeListener {
                 heard = hears.recv() => heard,
             };
             let Some(heard) = heard else { break };
+            if let Heard::UpTo(at) = heard {
+                let ago = i64::try_from(at.elapsed().as_millis()).unwrap_or(0);
+                self.heard_up_to = Some(engine.now().plus_ms(-ago));
+            }
             engine.hear(heard, &self.relay).await;
         }
         engine.0.cache.hears_nothing();
@@ -152,7 +165,7 @@ impl Background for NodeListener {
             "lost the LISTEN connection to the database; caches are not used until it is back",
             &ConnectionLost,
         );
-        Next::After(LISTEN_AGAIN_AFTER)
+        Next::After(AGAIN_AFTER)
     }
 }
 
@@ -191,7 +204,7 @@ impl Background for NodeRelay {
                     events.entry((org, emitter)).or_default().insert(at);
                 }
                 of_run @ (News::Run(..) | News::Line { .. }) => of_runs.push(of_run),
-                News::Queued | News::Followed(_) => {}
+                News::Queued | News::Followed(_) | News::Missed(_) => {}
             }
         }
         for ((org, emitter), wanted) in events {
@@ -202,6 +215,9 @@ impl Background for NodeRelay {
                     ),
                     &error,
                 );
+                if let Some(first) = wanted.first() {
+                    engine.missed(&News::Event(org, emitter, *first));
+                }
             }
         }
         for news in of_runs {

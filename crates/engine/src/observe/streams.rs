@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
 use millrace_model::ids::RunId;
 use millrace_model::run::LogLine;
@@ -24,6 +25,9 @@ pub enum StreamItem {
     Step(RunId, String, Option<StepEnd>),
     /// A run's state changed: it paused, or is over.
     Run(RunId),
+    /// What happened on other servers from then on may not have come: what is stored has to be
+    /// read.
+    Missed(Timestamp),
 }
 
 /// The end of a step.
@@ -58,6 +62,14 @@ impl Streams {
     /// Whether somebody reads the stream of an owner.
     pub(crate) fn has_readers(&self, owner: &str) -> bool {
         self.0.lock().get(owner).is_some_and(|sender| sender.receiver_count() > 0)
+    }
+
+    /// All streams may have missed what happened on other servers since then.
+    pub(crate) fn missed(&self, since: Timestamp) {
+        for sender in self.0.lock().values() {
+            // Nobody listening is no fault.
+            let _ = sender.send(StreamItem::Missed(since));
+        }
     }
 
     pub(crate) fn send(&self, owner: &str, item: impl FnOnce() -> StreamItem) {
