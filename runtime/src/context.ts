@@ -4,7 +4,7 @@
 // (`calls_per_isolate`) does AsyncLocalStorage decide.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import { JSON, later, ownText, soon } from "./kept.ts";
+import { giveUp, JSON, later, ownText, soon } from "./kept.ts";
 import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */
@@ -236,11 +236,16 @@ export function atTurn(wire: Wire, end: () => void, after: () => void): void {
   }
   ending = [end];
   soon(() => {
-    const ends = ending ?? [];
-    ending = undefined;
-    wire.together(() => {
-      for (const one of ends) one();
-    });
-    after();
+    try {
+      const ends = ending ?? [];
+      ending = undefined;
+      wire.together(() => {
+        for (let at = 0; at < ends.length; at++) ends[at]!();
+      });
+      after();
+    } catch (error) {
+      // A call that is not ended would keep the next from its beginning.
+      giveUp(error);
+    }
   });
 }

@@ -180,8 +180,19 @@ function shownMessage(message: string): string {
   return masked(cut(asCodeKnows(message), MESSAGE_MAX));
 }
 
+/** In the place of an error that cannot be shown. */
+const NOT_SHOWN = "the code failed, and its error cannot be shown: the code replaced a built-in function, and what it put there fails";
+
 /** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message and what lay behind it. */
 export function wireError(thrown: unknown): WireError {
+  try {
+    return shownError(thrown);
+  } catch {
+    return { code: "Error", name: "Error", message: NOT_SHOWN, stack: `Error: ${NOT_SHOWN}` };
+  }
+}
+
+function shownError(thrown: unknown): WireError {
   if (!isErrorLike(thrown)) {
     const message = shownMessage(shownValue(thrown));
     return { code: "Error", name: "Error", message, stack: `Error: ${message}` };

@@ -11,7 +11,7 @@ import { dollar } from "./dollar.ts";
 import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
 import { isA } from "./instances.ts";
-import { JSON, later, ownText, soon } from "./kept.ts";
+import { giveUp, JSON, later, ownText, soon } from "./kept.ts";
 import { boundReads, loadModules, moduleOf, sourcesOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
@@ -140,18 +140,22 @@ function watchAwaits(seen: Set<CallContext>): void {
 }
 
 async function perform(frame: CallFrame, text: string, call: CallContext): Promise<void> {
-  begin(call);
-  const goesOn = leavesRunning();
-  call.fail = (error, namespace) => {
-    end(call, failure(call, error, namespace), goesOn);
-  };
   try {
-    const answered = await answer(frame, text, call);
-    if (call.waits) await call.settled();
-    // What nobody awaited and has failed by then fails the run.
-    atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn, () => {}), beginNext);
+    begin(call);
+    const goesOn = leavesRunning();
+    call.fail = (error, namespace) => {
+      end(call, failure(call, error, namespace), goesOn);
+    };
+    try {
+      const answered = await answer(frame, text, call);
+      if (call.waits) await call.settled();
+      // What nobody awaited and has failed by then fails the run.
+      atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn, () => {}), beginNext);
+    } catch (error) {
+      end(call, failure(call, error), goesOn);
+    }
   } catch (error) {
-    end(call, failure(call, error), goesOn);
+    giveUp(error);
   }
 }
 
@@ -244,7 +248,15 @@ function abandon(id: number): void {
 }
 
 /** An error that nobody awaited, and what it belongs to, which may be over. */
-function stray(error: unknown, of: Scope | undefined): void {
+function stray(error: unknown, belongsTo: () => Scope | undefined): void {
+  try {
+    assign(error, belongsTo());
+  } catch (failed) {
+    giveUp(failed);
+  }
+}
+
+function assign(error: unknown, of: Scope | undefined): void {
   if (!of) return logHost(error);
   const { call, namespace } = of;
   // The step looks whether exit was called when it ends.
@@ -262,8 +274,8 @@ captureLogs();
 process.exit = ((code?: number) => {
   throw new Error(`process.exit(${code ?? ""}) was called: code that runs here cannot end the process; return or throw instead`);
 }) as typeof process.exit;
-process.on("uncaughtException", (error) => stray(error, scope()));
-process.on("unhandledRejection", (error) => stray(error, scopeOfRejection()));
+process.on("uncaughtException", (error) => stray(error, scope));
+process.on("unhandledRejection", (error) => stray(error, scopeOfRejection));
 wire.start(onFrame);
 wire.send({ t: "hello", protocol: 1, node: process.version });
 // The first import makes Node's loader of modules: better while nothing waits for it. A host of a test has no such file.

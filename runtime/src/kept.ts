@@ -14,6 +14,20 @@ const slice = call(String.prototype.slice);
 /** Entries of a map without an iterator. */
 export const eachEntry = call(Map.prototype.forEach) as <K, V>(map: Map<K, V>, take: (value: V, key: K) => void) => void;
 
+/** The parts of a buffer that frames are read from and written to, by functions of Node that call no others. */
+const { utf8Slice, utf8Write } = globalThis.Buffer.prototype as unknown as Record<"utf8Slice" | "utf8Write", (...args: (string | number)[]) => unknown>;
+export const textOf = call(utf8Slice as (this: Uint8Array, from: number, to: number) => string);
+export const writeText = call(utf8Write as (this: Uint8Array, text: string, at: number) => number);
+export const readUInt32LE = call(globalThis.Buffer.prototype.readUInt32LE as (this: Uint8Array, at: number) => number);
+export const writeUInt32LE = call(globalThis.Buffer.prototype.writeUInt32LE as (this: Uint8Array, value: number, at: number) => number);
+export const subarray = call(globalThis.Buffer.prototype.subarray as (this: Uint8Array, from: number, to?: number) => Buffer);
+const set = call(Uint8Array.prototype.set as (this: Uint8Array, from: Uint8Array, at: number) => void);
+
+/** Puts bytes of one buffer into another, where they have room. */
+export function copyInto(to: Uint8Array, at: number, from: Buffer, start: number, end: number): void {
+  set(to, subarray(from, start, end), at);
+}
+
 const BACKSLASH = 92;
 
 /** JSON text as every reader takes it: half of a surrogate pair, as `"…".slice(0, n)` leaves it, becomes U+FFFD. */
@@ -62,6 +76,18 @@ export const JSON = {
   }) as typeof stringify,
 };
 export const { writeSync } = fs;
+const reallyExit = process.reallyExit.bind(process);
+const STDERR = 2;
+
+/** Ends the process where this program itself fails, as where code replaced a function of the language that it needs: the server then fails what is under way at once, where it would wait for it to the end of its time. */
+export function giveUp(error: unknown): never {
+  try {
+    writeSync(STDERR, `this process cannot go on, as where code replaces a built-in function: ${(error as Error).stack}\n`);
+  } catch {
+    // It ends without a word.
+  }
+  return reallyExit(70) as never;
+}
 export const later = globalThis.setTimeout;
 export const soon = globalThis.setImmediate;
 export const Buffer = { alloc, allocUnsafe, byteLength, concat };

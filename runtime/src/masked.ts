@@ -252,6 +252,34 @@ const SECRET_OPTION = new RegExp(`(${OPTION}[ \\t]{1,8})(?!-|${OF_OPTION}|\\[hid
 const SECRET_OF_USER = /((?<![\w-])(?:-u|--user|-U|--proxy-user)[ =]{1,4}["']?[^\s:"'`]{1,128}:)(?!\d+(?:\s|$))[^\s"'`]+/g;
 const PRIVATE_KEY = /(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----END))*/g;
 
+/**
+ * Tokens that are known by their form, whatever stands around them. Each begins at the begin of a word, which may
+ * follow an escaped line break, and goes on over single characters: the work for a text grows with its length alone.
+ */
+const TOKEN = new RegExp(
+  `(?:(?<![\\w-])|(?<=\\\\[nrt]))(?:${[
+    // JSON Web Tokens, signed, encrypted or without a signature.
+    /eyJ[\w-]{8,}\.(?:[\w-]{4,}\.[\w-]*|\.[\w-]{8,})(?:\.[\w-]+){0,2}/,
+    // OpenAI, Anthropic and their like; a class of CSS and a language have no such run of letters and digits.
+    /sk-(?=[\w-]*[A-Za-z\d]{12})(?=[\w-]*\d)[\w-]{20,}/,
+    // Stripe, Shopify, Mapbox.
+    /[rs]k_(?:live|test)_[A-Za-z\d]{10,}|whsec_[A-Za-z\d+/=]{16,}|shp(?:at|ca|pa|ss)_[A-Fa-f\d]{32}|sk\.eyJ[\w-]{8,}\.[\w-]{8,}/,
+    // GitHub, GitLab, Docker, npm, PyPI.
+    /gh[oprsu]_[A-Za-z\d]{20,}|github_pat_\w{20,}|gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|soat)-[\w-]{16,}|dckr_pat_[\w-]{20,}|npm_[A-Za-z\d]{36}|pypi-[\w-]{50,}/,
+    // Slack, Telegram, Discord.
+    /xox[a-z](?:\.xox[a-z])?-[\w-]{10,}|xapp-\d-[\w-]{10,}|\d{8,10}:AA[\w-]{33}|[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/,
+    // Amazon, Google, DigitalOcean, Databricks, Hugging Face.
+    /A(?:KI|SI|BI|CC)A[A-Z2-7]{16}(?!\w)|AIza[\w-]{35}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}|do[opr]_v1_[a-f\d]{64}|dapi[a-f\d]{32}|hf_[A-Za-z\d]{30,}/,
+    // SendGrid, Mailgun, Brevo, Airtable, Notion, Linear, HubSpot, Square.
+    /SG\.[\w-]{16,}\.[\w-]{16,}|key-[a-f\d]{32}(?!\w)|xkeysib-[a-f\d]{64}-\w{8,}|pat[A-Za-z\d]{14}\.[a-f\d]{64}|(?:secret|ntn)_[A-Za-z\d]{40,}|lin_(?:api|oauth)_[A-Za-z\d]{30,}|pat-[a-z]{2}\d-[a-f\d-]{36}|sq0[a-z]{3}-[\w-]{22,}/,
+    // Vault, Grafana, New Relic, Atlassian, this server.
+    /hvs\.[\w-]{20,}|glsa_\w{20,}|NRAK-[A-Z\d]{27}|ATATT3[\w=-]{50,}|mrs?_[A-Za-z\d]{40}/,
+  ]
+    .map((form) => form.source)
+    .join("|")})`,
+  "g",
+);
+
 const withoutCredentials = (text: string): string =>
   withoutRefused(text)
     .replace(PATH, maskedPath)
@@ -264,7 +292,8 @@ const withoutCredentials = (text: string): string =>
     .replace(SECRET_ELEMENT, "$1[hidden]")
     .replace(SECRET_OPTION, "$1[hidden]")
     .replace(SECRET_OF_USER, "$1[hidden]")
-    .replace(SECRET_SCHEME, "$1 [hidden]");
+    .replace(SECRET_SCHEME, "$1 [hidden]")
+    .replace(TOKEN, "[hidden]");
 
 const maskedKeys = (text: string): string => text.replace(PRIVATE_KEY, "$1[hidden]");
 

@@ -1,4 +1,5 @@
 // Props of a step as its run shows them, after expressions: bounded, and without credentials.
+import { isCredentialName } from "./credential_names.ts";
 import { JSON } from "./kept.ts";
 import { isObject, type ResolvedProp } from "./props.ts";
 import type { Bag } from "./types.ts";
@@ -26,13 +27,10 @@ export function shownProps(defs: ResolvedProp[], values: Bag): string | undefine
 
 const hide = (key: string, value: unknown): unknown => (key === "$auth" ? undefined : value);
 
-/** Headers whose values are credentials, as the server seals them (`crates/engine/src/tenants/request_secrets.rs`). */
-const CREDENTIALS = new Set(["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-auth-token"]);
-
 function hideCredentials(key: string, value: unknown): unknown {
   if (key === "auth" || key === "$auth") return undefined;
-  const header = isObject(value) && typeof value["name"] === "string" ? value["name"].trim().toLowerCase() : undefined;
-  return header !== undefined && CREDENTIALS.has(header) ? { ...(value as Bag), value: { $secret: true } } : value;
+  const isCredential = isObject(value) && typeof value["name"] === "string" && isCredentialName(value["name"]);
+  return isCredential ? { ...(value as Bag), value: { $secret: true } } : value;
 }
 
 function shownValue(value: unknown, max: number, without: (key: string, value: unknown) => unknown): string | undefined {

@@ -2,7 +2,7 @@
 // loop right after.
 import { Socket } from "node:net";
 
-import { Buffer, JSON, ownText, writeSync } from "./kept.ts";
+import { Buffer, copyInto, giveUp, JSON, ownText, readUInt32LE, subarray, textOf, writeSync, writeText, writeUInt32LE } from "./kept.ts";
 
 const WIRE = 3;
 /** Bytes that are read at once, into the same room each time. */
@@ -17,7 +17,7 @@ const NOTHING = Buffer.alloc(0);
 /** A part of a buffer, with room for more behind it. */
 function copied(bytes: Buffer, from: number, to: number, more = 0): Buffer {
   const copy = Buffer.alloc(to - from + more);
-  bytes.copy(copy, 0, from, to);
+  copyInto(copy, 0, bytes, from, to);
   return copy;
 }
 
@@ -29,27 +29,37 @@ export class Wire {
 
   /** `onFrame` gets a frame and its text. */
   start(onFrame: (frame: Record<string, unknown>, text: string) => void): void {
-    const take = (length: number, room: Uint8Array): boolean => {
+    const read = (length: number, room: Uint8Array): void => {
       const before = this.#rest.length;
       const bytes = before === 0 ? (room as Buffer) : copied(this.#rest, 0, before, length);
-      if (before > 0) (room as Buffer).copy(bytes, before, 0, length);
+      if (before > 0) copyInto(bytes, before, room as Buffer, 0, length);
       const end = before + length;
       let offset = 0;
       while (end - offset >= 4) {
-        const length = bytes.readUInt32LE(offset);
+        const length = readUInt32LE(bytes, offset);
         if (length > FRAME_BYTES_MAX) process.reallyExit(70);
         if (end - offset - 4 < length) break;
-        const text = bytes.toString("utf8", offset + 4, offset + 4 + length);
+        const text = textOf(bytes, offset + 4, offset + 4 + length);
         onFrame(JSON.parse(text) as Record<string, unknown>, text);
         offset += 4 + length;
       }
       // The room is read into again.
       this.#rest = offset === end ? NOTHING : copied(bytes, offset, end);
+    };
+    // A frame that is lost would be waited for.
+    const take = (length: number, room: Uint8Array): boolean => {
+      try {
+        read(length, room);
+      } catch (error) {
+        giveUp(error);
+      }
       return true;
     };
     // `onread` is no part of the types of this constructor, though it takes it.
     const options = { fd: WIRE, readable: true, writable: true, onread: { buffer: Buffer.alloc(READ_MAX), callback: take } };
     this.#socket = new Socket(options);
+    // There is no timeout for Node to renew with each frame, by a method that code can replace.
+    Object.assign(this.#socket, { _unrefTimer() {} });
     // Without the server there is nothing to live for.
     this.#socket.on("close", () => process.reallyExit(0));
     this.#socket.on("error", () => process.reallyExit(0));
@@ -65,11 +75,11 @@ export class Wire {
     const ahead = before === undefined ? 0 : 4 + checked(before);
     const bytes = Buffer.allocUnsafe(ahead + 4 + length);
     if (before !== undefined) {
-      bytes.writeUInt32LE(ahead - 4, 0);
-      bytes.write(before, 4);
+      writeUInt32LE(bytes, ahead - 4, 0);
+      writeText(bytes, before, 4);
     }
-    bytes.writeUInt32LE(length, ahead);
-    bytes.write(json, ahead + 4);
+    writeUInt32LE(bytes, length, ahead);
+    writeText(bytes, json, ahead + 4);
     if (this.#together) this.#together[this.#together.length] = bytes;
     else this.#write(bytes);
   }
@@ -81,7 +91,7 @@ export class Wire {
       send();
     } finally {
       this.#together = undefined;
-      const [first] = all;
+      const first = all[0];
       if (first) this.#write(all.length === 1 ? first : Buffer.concat(all));
     }
   }
@@ -96,7 +106,7 @@ export class Wire {
         if ((error as NodeJS.ErrnoException).code !== "EAGAIN") process.reallyExit(0);
       }
     }
-    if (written < bytes.length) this.#socket?.write(written === 0 ? bytes : bytes.subarray(written));
+    if (written < bytes.length) this.#socket?.write(written === 0 ? bytes : subarray(bytes, written));
   }
 }
 

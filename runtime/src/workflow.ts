@@ -104,7 +104,7 @@ function evaluated({ module, props, namespace, dynamic_props }: StepSpec, steps:
     const def = defs.find((each) => each.name === name);
     const isSecret = def?.definition["secret"] === true;
     if (def?.type === "http_request" && isObject(value)) {
-      const field = ([key, of]: [string, unknown]) => [key, evaluate(of, steps, name, namespace, isSecret || key === "auth" || key === "headers")];
+      const field = ([key, of]: [string, unknown]) => [key, evaluate(of, steps, name, namespace, isSecret || key === "auth" || key === "headers" || key === "params")];
       values[name] = Object.fromEntries(Object.entries(value).map(field));
     } else {
       values[name] = evaluate(value, steps, name, namespace, isSecret);

@@ -54,3 +54,47 @@ test("a run that replaces the iterator of arrays ends, if only with an error of 
     assert.ok(ok || typeof error.message === "string", what);
   }
 });
+
+/** What a host answers to a call: its `done` frame, or the code with which it exited. */
+async function endOf(host, id, call) {
+  host.send({ t: "call", id, deadline_ms: 5000, module: "m", props: {}, ...call });
+  return Promise.race([host.until((frame) => frame.t === "done" && frame.id === id), host.exited]);
+}
+
+const REPLACED = [
+  "Function.prototype.apply", "Function.prototype.call", "Promise.prototype.then", "Array.prototype.push", "Array.prototype.pop", "Array.prototype.shift", "JSON.stringify", "Buffer.from", "Buffer.prototype.toString", "Buffer.prototype.utf8Slice",
+  "Buffer.prototype.readUInt32LE", "process.nextTick", "globalThis.Set", "Map.prototype.set", "Map.prototype.delete", "AsyncLocalStorage.prototype.run", "AsyncResource.prototype.runInAsyncScope", "Socket.prototype._unrefTimer",
+];
+
+test("a built-in function that code replaces with one that throws leaves no call without an end: it ends, or its process does", async () => {
+  const code = (name) => `import { AsyncLocalStorage, AsyncResource } from "node:async_hooks"; import { Socket } from "node:net"; void [AsyncLocalStorage, AsyncResource, Socket];
+    export default { run() { ${name} = () => { throw new TypeError("replaced"); }; return 1; } };`;
+  const rest = [...REPLACED];
+  const lane = async () => {
+    for (let name = rest.pop(); name; name = rest.pop()) {
+      const host = await Host.load({ m: code(name) }, { one_call: true });
+      try {
+        const first = await endOf(host, 1, workflow({}));
+        if (typeof first === "object") await endOf(host, 2, workflow({}));
+      } catch (error) {
+        assert.fail(`${name}: ${error.message}`);
+      } finally {
+        host.end();
+      }
+    }
+  };
+  await Promise.all([lane(), lane(), lane(), lane()]);
+});
+
+test("an error that cannot be shown as code replaced what shows it says so, and what it said stays hidden", async () => {
+  const code = `export default { run() { RegExp.prototype.exec = () => { throw new TypeError("replaced"); }; throw new Error("a secret"); } };`;
+  const host = await Host.load({ m: code });
+  try {
+    const { ok, error } = done(await host.call(1, workflow({})));
+    assert.deepEqual([ok, error.code], [false, "Error"]);
+    assert.match(error.message, /cannot be shown: the code replaced a built-in function/);
+    assert.doesNotMatch(JSON.stringify(error), /a secret/);
+  } finally {
+    host.end();
+  }
+});

@@ -124,7 +124,7 @@ test("headers of an answer come in each form that HTTP clients have, one line of
 
 test("a response before a throw is sent", async () => {
   const frames = await run(`export default { props: { http: "$.interface.http" }, run() { this.http.respond({ status: 200 }); throw new Error("x"); } };`, { ...source, props: http });
-  assert.deepEqual(frames.map((f) => f.t), ["respond", "done"]);
+  assert.deepEqual(frames.map((f) => f.t), ["entered", "respond", "done"]);
 });
 
 test("a header that HTTP cannot send is named in the log, without its value", async () => {

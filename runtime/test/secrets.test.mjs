@@ -94,3 +94,37 @@ test("the author's line shows no secret within it, and what is no secret stays",
   for (const { stack } of caller.slice(0, hidden.length)) assert.match(stack, /\n +\d+ \|[^\n]*\[hidden\]/);
   for (const [i, { stack }] of caller.slice(hidden.length).entries()) assert.ok(stack.includes(`${whole[i].replace(/\bfail\(/, "null.fail(")}`), stack);
 });
+
+test("tokens that are known by their form are hidden wherever they stand in what is shown", async () => {
+  // In parts, so that no scanner of the repository takes them for tokens that leaked; joined when code runs.
+  const [letters, hex] = ["Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2Yz3", "0a1b2c3d4e5f60718293a4b5c6d7e8f9"];
+  const tokens = [
+    ["ey", "JhbGciOiJIUzI1NiJ9.", "eyJzdWIiOiIxMjM0NTY3ODkwIn0.", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"], ["ey", "JhbGciOiJub25lIn0.", "eyJzdWIiOiIxMjM0In0."], ["ey", "JhbGciOiJkaXIifQ.", ".", letters, ".", letters, ".", letters],
+    ["sk", "-", letters, letters], ["sk", "-proj-", letters], ["sk", "-ant-api03-", letters, "-", letters], ["sk", "_live_", letters], ["rk", "_test_", letters], ["whs", "ec_", letters],
+    ["gh", "p_", letters], ["gh", "s_", letters], ["github", "_pat_", letters, "_", letters], ["gl", "pat-", letters], ["np", "m_", letters.slice(0, 36)], ["py", "pi-", letters, letters],
+    ["xo", "xb-123456789012-123456789012-", letters], ["xo", "xe.xoxp-1-", letters], ["xa", "pp-1-A012-", letters], ["12345678", "90:AA", letters.slice(0, 33)],
+    ["AK", "IA", "IOSFODNN7EXAMPLE".slice(0, 16)], ["AS", "IA", "QWERTY234567ABCD"], ["AI", "za", letters.slice(0, 35)], ["ya", "29.", letters], ["GOC", "SPX-", letters], ["dop", "_v1_", hex, hex],
+    ["S", "G.", letters.slice(0, 22), ".", letters], ["key", "-", hex], ["pat", letters.slice(0, 14), ".", hex, hex], ["ntn", "_", letters, letters], ["lin", "_api_", letters], ["shp", "at_", hex], ["hv", "s.", letters], ["m", "r_", letters, "4"],
+  ];
+  const around = ['"request with " + t + " failed"', '"refused (" + t + ")."', "JSON.stringify({ text: 'used\\n' + t })", '"https://h.test/x/" + t', "t"];
+  const thrown = tokens.flatMap((parts) => around.map((text) => `const t = ${JSON.stringify(parts)}.join(""); throw Object.assign(new Error(${text}), { detail: ${text} });`));
+  const errors = await errorsOf(thrown);
+  for (const [at, { message, stack }] of errors.entries()) {
+    const token = tokens[Math.floor(at / around.length)].join("");
+    // No part of it is left that is worth something.
+    for (let from = 0; from + 8 <= token.length; from++) assert.ok(!`${message}${stack.replaceAll(/^ +\d+ \|.*$/gm, "")}`.includes(token.slice(from, from + 8)), `${token} in ${message}\n${stack}`);
+    assert.match(message, /\[hidden\]/);
+  }
+  const [sentence] = errors;
+  assert.equal(sentence.message, "request with [hidden] failed");
+});
+
+test("texts that only look a little like tokens stay", async () => {
+  const whole = [
+    "sk-SK is not a language of this shop", "class sk-cube-grid-item-with-a-long-name is missing", "ask-a-question-about-12-things-today", "cursor eyJpZCI6MTIzNDU2Nzg5fQ is over", "file eyJhbGc.json is empty", "sk_live_ is missing in the name", "pk_live_51HxQbLKZJ4n2eEXAMPLEkey is public",
+    "ghp_ is how tokens begin", "branch ghp_short", "xoxo, the team", "AKIA is the begin of a key", "AKIAKO is a place", "no AIza here", "SG.1 and SG.2 are servers", "glpat-1", "npm_config_registry is not set", "npm_package_version", "secret_name is required",
+    "request 4f9d2c1e-8a7b-4c3d-9e2f-1a2b3c4d5e6f failed", "commit 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567 is gone", "order ord_Ab1Cd2Ef3Gh4Ij5Kl6Mn failed", "key-value pairs only", "at 12345678:AA", "m.module.mjs", "pat-a-cake.json", "hvs.example.com has no address", "run_0a1b2c3d4e5f60718293a4b5c6d7e8f9", "mr_smith is away",
+  ];
+  const errors = await errorsOf(whole.map((text) => `throw new Error(${JSON.stringify(text)});`));
+  assert.deepEqual(errors.map(({ message }) => message), whole);
+});

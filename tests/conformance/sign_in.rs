@@ -136,6 +136,38 @@ async fn who_was_not_invited_gets_the_role_of_the_operator_where_the_domain_is_n
 }
 
 #[tokio::test]
+async fn an_invitation_of_another_organization_takes_no_role_of_the_operator_away() {
+    let provider = Provider::default();
+    let server =
+        provider.server(&["--oidc-email-domains", "x.test", "--oidc-role", "viewer"]).await;
+    let second = server
+        .post("/workspaces", &json!({ "name": "Second", "email": "other@x.test" }))
+        .await
+        .data();
+    let key = second["api_key"].as_str().expect("a key");
+    let invited = json!({ "email": "jo@x.test", "role": "member" });
+    server.call_as(key, Method::POST, "/invitations", Some(&invited)).await.data();
+    let mut browser = Browser::default();
+    let joined = oidc::sign_in(&server, &mut browser).await.data();
+    assert_eq!(
+        (&joined["org"]["name"], &joined["role"]),
+        (&json!("Second"), &json!("member")),
+        "the invitation leads"
+    );
+    let role = |members: Value| {
+        let of = |member: &&Value| member["id"] == joined["user"]["id"];
+        let members = members["data"].as_array().expect("members").clone();
+        members.iter().find(of).map(|member| member["role"].clone())
+    };
+    assert_eq!(role(server.get("/members").await.json), Some(json!("viewer")));
+    // Whom an owner removes there stays out, as the provider's user is known.
+    let path = format!("/members/{}", joined["user"]["id"].as_str().expect("an id"));
+    server.delete(&path).await.data();
+    oidc::sign_in(&server, &mut Browser::default()).await.data();
+    assert_eq!(role(server.get("/members").await.json), None);
+}
+
+#[tokio::test]
 async fn without_a_provider_people_sign_in_by_password_alone() {
     let server = Server::shared().await;
     let mut browser = Browser::default();

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod bounded_body;
 pub mod clock;
 pub mod component;
+pub mod credential_names;
 pub mod data_store;
 pub mod dedupe;
 pub mod domain;

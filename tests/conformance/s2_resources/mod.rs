@@ -141,7 +141,8 @@ async fn s2_7_1_credentials_of_a_request_are_sealed_shown_to_nobody_and_kept_whe
         "props: { r: { type: 'http_request' } }, run() { return this.r.auth === undefined; }";
     let request = |secret: serde_json::Value| {
         json!({ "r": { "url": "https://a.example", "auth": { "type": "bearer", "token": secret },
-            "headers": [{ "name": "X-Api-Key", "value": secret }, { "name": "accept", "value": "a" }] } })
+            "headers": [{ "name": "X-Gitlab-Token", "value": secret }, { "name": "accept", "value": "a" }],
+            "params": [{ "name": "access_token", "value": secret }, { "name": "page_token", "value": "p" }] } })
     };
     let (plain, hidden) = (request(json!("hunter2-hunter2")), request(json!({ "$secret": true })));
     let source = server

@@ -1,6 +1,7 @@
 //! Credentials within the values of `http_request` props: where they are, and what a record shows
 //! in their place.
 
+use millrace_model::credential_names::is_credential_name;
 use millrace_model::props::SEALED;
 use serde_json::{Map, Value, json};
 
@@ -9,23 +10,12 @@ use crate::EngineError;
 /// Key of what a record shows in the place of a credential, as runs do.
 const SECRET: &str = "$secret";
 
-/// Headers whose values are credentials, in lower case.
-const HEADERS: [&str; 7] = [
-    "authorization",
-    "proxy-authorization",
-    "cookie",
-    "x-api-key",
-    "api-key",
-    "apikey",
-    "x-auth-token",
-];
-
 /// Fields of `auth` that are no credentials.
 const PLAIN: [&str; 2] = ["type", "username"];
 
-/// The credentials of a request, by names that hold however its headers are ordered. A value with a
-/// `url` counts as a request, whatever type its prop has: definitions change, and stored values
-/// stay.
+/// The credentials of a request, by names that hold however its headers, parameters and fields are
+/// ordered. A value with a `url` counts as a request, whatever type its prop has: definitions
+/// change, and stored values stay.
 pub(super) fn credentials(value: &mut Value) -> Vec<(String, &mut Value)> {
     let Some(request) = value.as_object_mut().filter(|request| request.contains_key("url")) else {
         return Vec::new();
@@ -37,8 +27,11 @@ pub(super) fn credentials(value: &mut Value) -> Vec<(String, &mut Value)> {
                 let secret = auth.iter_mut().filter(|(name, _)| !PLAIN.contains(&name.as_str()));
                 found.extend(secret.map(|(name, value)| (format!("auth.{name}"), value)));
             }
-            ("headers", Value::Array(headers)) => {
-                found.extend(headers.iter_mut().filter_map(header))
+            ("headers" | "params", Value::Array(pairs)) => found.extend(named(field, pairs)),
+            ("body", Value::Object(body)) => {
+                if let Some(Value::Array(pairs)) = body.get_mut("fields") {
+                    found.extend(named("body.fields", pairs));
+                }
             }
             _ => {}
         }
@@ -47,10 +40,17 @@ pub(super) fn credentials(value: &mut Value) -> Vec<(String, &mut Value)> {
     found
 }
 
-fn header(header: &mut Value) -> Option<(String, &mut Value)> {
-    let name = header.get("name")?.as_str()?.trim().to_ascii_lowercase();
-    let value = header.get_mut("value").filter(|_| HEADERS.contains(&name.as_str()))?;
-    Some((format!("headers.{name}"), value))
+/// Credentials among the pairs of `name` and `value` in a list.
+fn named<'a>(
+    list: &'a str,
+    pairs: &'a mut [Value],
+) -> impl Iterator<Item = (String, &'a mut Value)> {
+    pairs.iter_mut().filter_map(move |pair| {
+        let name = pair.get("name")?.as_str()?.trim();
+        let name =
+            is_credential_name(name).then(|| format!("{list}.{}", name.to_ascii_lowercase()))?;
+        Some((name, pair.get_mut("value")?))
+    })
 }
 
 /// Puts `{"$secret": true}` in the place of each credential, sealed or stored before they were.
@@ -108,8 +108,12 @@ mod tests {
     fn props(token: &Value, cookie: &Value) -> Map<String, Value> {
         let headers =
             json!([{ "name": "Accept", "value": "a" }, { "name": "Cookie", "value": cookie }]);
+        let params =
+            json!([{ "name": "page", "value": 1 }, { "name": "api_key", "value": cookie }]);
+        let fields = json!([{ "name": "client_secret", "value": cookie }]);
         let request = json!({
-            "url": "https://a.example", "headers": headers,
+            "url": "https://a.example", "headers": headers, "params": params,
+            "body": { "fields": fields },
             "auth": { "type": "bearer", "username": "u", "token": token },
         });
         Map::from_iter([("r".to_owned(), request), ("o".to_owned(), json!({ "auth": { "a": 1 } }))])

@@ -45,7 +45,9 @@ impl Oidc {
             Some(user) => store.user(user).await?,
             None => self.unvisited(&first, email).await?,
         };
-        let newcomer = provider.config.role.filter(|_| found.is_none() && invitations.is_empty());
+        // An invitation of another organization decides nothing about the first one.
+        let is_newcomer = found.is_none() && invitations.iter().all(|link| link.org_id != first);
+        let mut newcomer = provider.config.role.filter(|_| is_newcomer);
         if found.is_none() && invitations.is_empty() && newcomer.is_none() {
             let message = format!(
                 "`{email}` is not invited; ask an owner of an organization here for an invitation"
@@ -53,14 +55,21 @@ impl Oidc {
             return Err(EngineError::SignInRefused { code: "not_invited", message });
         }
         if newcomer.is_some() && store.members(&first).await?.len() >= MEMBERS_MAX {
-            let message = format!(
-                "the organization has {MEMBERS_MAX} members, the most it may have; an owner removes some first"
-            );
-            return Err(EngineError::Conflict { code: "too_many_members", message });
+            if invitations.is_empty() {
+                let message = format!(
+                    "the organization has {MEMBERS_MAX} members, the most it may have; an owner removes some first"
+                );
+                return Err(EngineError::Conflict { code: "too_many_members", message });
+            }
+            newcomer = None;
         }
         let user = found.unwrap_or_else(|| User {
             id: UserId::generate(&self.ctx.ids),
-            org_id: invitations.first().map_or(&first, |link| &link.org_id).clone(),
+            org_id: invitations
+                .first()
+                .filter(|_| newcomer.is_none())
+                .map_or(&first, |link| &link.org_id)
+                .clone(),
             username: name
                 .and_then(|name| key_name(name).ok())
                 .unwrap_or_else(|| email.split('@').next().unwrap_or("member").to_owned()),
@@ -84,8 +93,9 @@ impl Oidc {
         let mut identity = by_identity.is_none().then_some(identity);
         let joins = |link: Link| (Some(link.id), link.role.map(|role| (link.org_id, role)));
         let mut steps: Vec<_> = invitations.into_iter().map(joins).collect();
-        if steps.is_empty() && (login.is_some() || identity.is_some()) {
-            steps.push((None, newcomer.map(|role| (first, role))));
+        let is_unwritten = steps.is_empty() && (login.is_some() || identity.is_some());
+        if newcomer.is_some() || is_unwritten {
+            steps.insert(0, (None, newcomer.map(|role| (first, role))));
         }
         let mut joined = None;
         for (link, joins) in steps {
