@@ -16,7 +16,8 @@ import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
 import { clock } from "~/ui/format";
-import { jsonProblem } from "~/ui/json/problem";
+import { exactText } from "~/ui/json/exact";
+import { readJson } from "~/ui/json/problem";
 import { ariaKeys } from "~/ui/keys";
 import { Menu, MenuHead, MenuItem } from "~/ui/menu";
 import { Glyph } from "~/ui/status";
@@ -264,21 +265,13 @@ function SourceEvents({ source }: { source: string }) {
   );
 }
 
-function read(text: string): { value: unknown } | { problem: string } {
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return { problem: jsonProblem(text) };
-  }
-}
-
 function EditEvent({ onClose }: { onClose: () => void }) {
   const { id, test } = useBuilder();
   const [text, setText] = useKeptText(
     `dialog.event.${id}`,
-    () => JSON.stringify(test.event.value, null, 2) ?? "{}",
+    () => exactText(test.event.value, 2) ?? "{}",
   );
-  const result = read(text);
+  const result = readJson(text);
   const take = () => {
     if (!("value" in result)) return;
     test.choose(keepSample(id, result.value));
