@@ -62,7 +62,7 @@ export function DataStoreField({ form, prop, control }: Props) {
         </p>
       }
       foot={
-        isNew && (
+        isNew ? (
           <Button
             size="sm"
             icon={Plus}
@@ -72,7 +72,7 @@ export function DataStoreField({ form, prop, control }: Props) {
           >
             Make “{typed.trim()}”
           </Button>
-        )
+        ) : undefined
       }
       value={
         chosen === null
