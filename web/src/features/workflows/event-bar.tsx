@@ -57,9 +57,11 @@ export function EventBar({ onTest }: { onTest: () => void }) {
         look="quiet"
         icon={PencilLine}
         refused={refused ?? reading}
+        aria-label="Edit a copy"
+        title="Edit a copy"
         onClick={() => setEdits(true)}
       >
-        Edit a copy
+        <span className="only-wide">Edit a copy</span>
       </Button>
       <WaitForNext />
       <span className="grow" />
