@@ -1,6 +1,7 @@
 /** Client of `/v1`: typed paths, the session's CSRF header, and refusals as `ApiError`. */
 
 import createClient, { type Middleware } from "openapi-fetch";
+import { exactText, readExact } from "~/ui/json/exact";
 import { ApiError } from "./errors";
 import { observers } from "./observers";
 import type { paths } from "./schema";
@@ -26,6 +27,7 @@ const guard: Middleware = {
 export const client = createClient<paths>({
   baseUrl: window.location.origin,
   credentials: "same-origin",
+  bodySerializer: (given) => exactText(given) ?? "",
 });
 client.use(guard);
 
@@ -45,6 +47,20 @@ export async function body<T>(answer: Promise<Answer<T>>): Promise<T> {
 /** `data` of a success. */
 export async function data<T>(answer: Promise<Answer<{ data: T }>>): Promise<T> {
   return (await body(answer)).data;
+}
+
+/**
+ * An answer that holds values of users, asked for with `parseAs: "text"`: their numbers stay as they
+ * were sent.
+ */
+export async function exactBody<T>(answer: Promise<Answer<string>>): Promise<T> {
+  // The document of the server says what its answers are.
+  return readExact(await body(answer)) as T;
+}
+
+/** `data` of such an answer. */
+export async function exactData<T>(answer: Promise<Answer<string>>): Promise<T> {
+  return (await exactBody<{ data: T }>(answer)).data;
 }
 
 function refusal(response: Response, error: unknown): ApiError {

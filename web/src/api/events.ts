@@ -1,7 +1,7 @@
 /** Single event of a source with its payload, which lists leave out. */
 
 import { queryOptions } from "@tanstack/react-query";
-import { client, data } from "./client";
+import { client, exactData } from "./client";
 import type { EventSummary } from "./schema";
 
 /** Cursor just before an event in the order of the list: ids are `milliseconds-number`. */
@@ -54,6 +54,8 @@ async function eventAt(
     ...(words === "" ? {} : { q: words }),
   };
   const params = { path: { id: source }, query };
-  const [event] = await data(client.GET("/v1/sources/{id}/event_summaries", { params, signal }));
+  const [event] = await exactData<EventSummary[]>(
+    client.GET("/v1/sources/{id}/event_summaries", { params, signal, parseAs: "text" }),
+  );
   return event?.id === id ? event : undefined;
 }

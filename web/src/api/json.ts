@@ -1,5 +1,6 @@
 /** Readers of values whose shape the server's document leaves open. */
 
+import { WrittenNumber } from "~/ui/json/exact";
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];
@@ -15,7 +16,8 @@ export const asJson = (value: unknown): Schemas["Json"] => value as Schemas["Jso
 export const asJsonObject = (value: object): SentObject => value as SentObject;
 
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (typeof value !== "object" || value === null) return false;
+  return !Array.isArray(value) && !(value instanceof WrittenNumber);
 }
 
 export function textOf(value: unknown): string | undefined {
@@ -23,7 +25,8 @@ export function textOf(value: unknown): string | undefined {
 }
 
 export function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+  const number = value instanceof WrittenNumber ? Number(value.text) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }
 
 export function listOf(value: unknown): unknown[] {

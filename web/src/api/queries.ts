@@ -148,7 +148,7 @@ export const organizationQuery = (id: string) =>
       data(client.GET("/v1/orgs/{org}", { params: { path: { org: id } }, signal })),
   });
 
-type Page<T> = { data: T[]; page_info: { total_count: number; end_cursor: string | null } };
+export type Page<T> = { data: T[]; page_info: { total_count: number; end_cursor: string | null } };
 
 /** A list of the API, a page at a time. */
 export function pagesOf<T>(

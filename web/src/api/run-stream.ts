@@ -1,8 +1,9 @@
 /** A run as it goes on: what the server streams of it, until it is over or waits. */
 
-import { client, data } from "./client";
+import { readExact } from "~/ui/json/exact";
 import { isObject, numberOf, textOf } from "./json";
 import { streamEnded } from "./observers";
+import { readRun } from "./read-run";
 import { isFinal, type LogRecord, statusOf } from "./runs";
 import type { Run } from "./schema";
 
@@ -26,7 +27,7 @@ export function watchRun(id: string, { onRun, onStep, onLog, onOpen }: Watcher):
   return new Promise((resolve, reject) => {
     const source = new EventSource(`/v1/runs/${encodeURIComponent(id)}/sse`);
     const heard = (kind: string, act: (given: unknown) => void) =>
-      source.addEventListener(kind, ({ data }) => act(JSON.parse(String(data))));
+      source.addEventListener(kind, ({ data }) => act(readExact(String(data))));
     let latest: Run | undefined;
     heard("run", (given) => {
       // The stream has the record of `GET /v1/runs/{id}`.
@@ -57,7 +58,7 @@ export function watchRun(id: string, { onRun, onStep, onLog, onOpen }: Watcher):
     source.onerror = () => {
       streamEnded();
       if (source.readyState !== EventSource.CLOSED) return;
-      data(client.GET("/v1/runs/{id}", { params: { path: { id } } })).then(resolve, reject);
+      readRun(id).then(resolve, reject);
     };
   });
 }

@@ -5,6 +5,7 @@ import { type ComponentProps, useMemo, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, objectOf, textOf } from "~/api/json";
+import { readRun } from "~/api/read-run";
 import { type RunDetail, runOf } from "~/api/runs";
 import { Button } from "~/ui/button";
 import { JsonInspector } from "~/ui/json/json-inspector";
@@ -81,9 +82,7 @@ async function runOfError(failed: Failed | undefined, signal: AbortSignal): Prom
   };
   const found = await data(client.GET("/v1/runs", { params: { query }, signal }));
   for (const { id } of found) {
-    const run = runOf(
-      await data(client.GET("/v1/runs/{id}", { params: { path: { id } }, signal })),
-    );
+    const run = runOf(await readRun(id, signal));
     if (run.context.id === failed?.id) return run;
   }
   throw new Error("The run that failed is not kept any more.");

@@ -44,7 +44,10 @@ const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 const ShortcutSheet = lazy(async () => ({ default: (await import("./sheet")).ShortcutSheet }));
 
 const RAIL_KEY = "millrace.rail";
-/** The builder has three panes of its own: it begins with the rail. */
+/**
+ * The builder has three panes of its own: it begins with the rail. All tabs of a workflow have its
+ * width, so that nothing moves between them.
+ */
 const BUILDER_KEY = "millrace.builder-side";
 const narrowEnoughForRail = window.matchMedia("(max-width: 1180px)");
 
@@ -88,7 +91,7 @@ export function Frame({
   const [sheet, setSheet] = useState(false);
   const [wideBuilder, setWideBuilder] = useState(read(BUILDER_KEY) === "1");
   const builds = useLocation({
-    select: ({ pathname }) => /^\/workflows\/[^/]+\/edit$/.test(pathname),
+    select: ({ pathname }) => /^\/workflows\/p_[^/]+/.test(pathname),
   });
   const rail = middling || (builds ? !wideBuilder : folded);
 

@@ -3,6 +3,7 @@
  * nothing.
  */
 
+import { exactText, readExact } from "~/ui/json/exact";
 import { names, read, write } from "./local";
 
 const PREFIX = "millrace.kept.";
@@ -13,7 +14,7 @@ export function keptOf(key: string): { at: number; value: unknown } | undefined 
   const text = read(PREFIX + key);
   if (text === null) return undefined;
   try {
-    const kept: unknown = JSON.parse(text);
+    const kept = readExact(text);
     if (typeof kept !== "object" || kept === null || !("at" in kept) || !("value" in kept)) {
       return undefined;
     }
@@ -26,7 +27,7 @@ export function keptOf(key: string): { at: number; value: unknown } | undefined 
 /** Returns when it was kept, or `undefined` where it is too large. */
 export function keep(key: string, value: unknown): number | undefined {
   const at = Date.now();
-  const text = JSON.stringify({ at, value });
+  const text = exactText({ at, value }) ?? "";
   if (text.length > LONGEST) return undefined;
   write(PREFIX + key, text);
   return at;

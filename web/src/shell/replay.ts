@@ -17,6 +17,8 @@ export type ReplayWanted =
       name: string;
       /** Some of them are of workflows, which may begin with a step. */
       stepwise: boolean;
+      /** New name of the step that failed: the server knows it by this name alone. */
+      fromStep?: string | undefined;
       runs?: readonly string[];
       group?: string;
       /** The live version mends the error of the group: the dialog offers to resolve it at once. */

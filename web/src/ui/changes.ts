@@ -1,14 +1,17 @@
 /** Named values before and after: which differ. Pure. */
 
+import { exactText } from "./json/exact";
+import { isContainer } from "./json/model";
+
 export type Change = { name: string; before: unknown; after: unknown };
 
 /** JSON with the names of each object in order: equal values have equal texts. */
 export function stable(value: unknown): string {
   const ordered = (_: string, each: unknown) =>
-    typeof each === "object" && each !== null && !Array.isArray(each)
+    isContainer(each) && !Array.isArray(each)
       ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
       : each;
-  return JSON.stringify(value, ordered) ?? "";
+  return exactText(value, undefined, ordered) ?? "";
 }
 
 type Named = Readonly<Record<string, unknown>>;
@@ -33,5 +36,5 @@ export const SECRET = Symbol("secret");
 export function valueText(value: unknown): string {
   if (value === SECRET) return "secret";
   if (value === undefined) return "not set";
-  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+  return typeof value === "string" ? value : (exactText(value, 2) ?? "");
 }

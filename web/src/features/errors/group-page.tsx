@@ -8,7 +8,6 @@ import "./group.css";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { ownersQuery } from "~/api/queries";
 import type { ErrorGroupRecord } from "~/api/schema";
 import { AsCommand } from "~/shell/as-command";
 import { curlOf, line } from "~/shell/command-line";
@@ -23,7 +22,7 @@ import { GroupChart } from "./group-chart";
 import { GroupNote } from "./group-note";
 import { StateActs, StateHistory, StateOf } from "./group-state";
 import { ownerOf } from "./owner";
-import { groupQuery } from "./queries";
+import { groupQuery, ownerQuery } from "./queries";
 import { ReplayAll } from "./replay-all";
 import { WhoIsTold } from "./who-is-told";
 
@@ -76,8 +75,8 @@ function Acts({ group }: { group: ErrorGroupRecord }) {
 }
 
 function Body({ group, renderRun, renderRuns }: { group: ErrorGroupRecord } & Parts) {
-  const { data: owners, isPending } = useQuery(ownersQuery);
-  const owner = ownerOf(group, owners);
+  const { data: named, isPending } = useQuery(ownerQuery(ownerOf(group).id));
+  const owner = named ?? ownerOf(group);
   if (isPending) return <SkeletonRows />;
   return (
     <div className="group-cols scroll in-order">

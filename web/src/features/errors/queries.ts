@@ -2,7 +2,7 @@
 
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
-import { PAGE_MAX } from "~/api/queries";
+import { type Owner, PAGE_MAX } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
 import { DAYS, endOfDays, firstDay } from "./days";
 
@@ -65,6 +65,22 @@ export const groupQuery = (id: string) =>
     queryFn: ({ signal }) =>
       data(client.GET("/v1/error_groups/{id}", { params: { path: { id } }, signal })),
     refetchInterval: 15_000,
+  });
+
+/** Name of one workflow or source; its id where it is gone. */
+export const ownerQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["owner", id],
+    queryFn: async ({ signal }): Promise<Owner> => {
+      const isWorkflow = id.startsWith("p_");
+      const params = { path: { id }, query: { include: "name" } };
+      const { name } = isWorkflow
+        ? await data(client.GET("/v1/workflows/{id}", { params, signal }))
+        : await data(client.GET("/v1/sources/{id}", { params, signal }));
+      return { id, name, isWorkflow };
+    },
+    staleTime: 30_000,
+    retry: false,
   });
 
 /** How often a group came on each of the last days: only lists count them. */

@@ -2,17 +2,17 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { RotateCcw } from "lucide-react";
-import { ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
 import { useReplay } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { count } from "~/ui/format";
 import { ownerOf } from "./owner";
+import { ownerQuery } from "./queries";
 
 export function ReplayAll({ group }: { group: ErrorGroup }) {
-  const { data: owners } = useQuery(ownersQuery);
-  const owner = ownerOf(group, owners);
+  const { data: named } = useQuery(ownerQuery(ownerOf(group).id));
+  const owner = named ?? ownerOf(group);
   const replay = useReplay();
   const refused = useRefusal("invoke");
   return (

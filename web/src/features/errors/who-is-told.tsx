@@ -22,7 +22,7 @@ import { Button } from "~/ui/button";
 import { Field } from "~/ui/field";
 import { Select } from "~/ui/select";
 import { say } from "~/ui/toast";
-import { mailQuery } from "./queries";
+import { mailQuery, ownerQuery } from "./queries";
 import { listenersOf } from "./told";
 
 export function WhoIsTold({ group, owner }: { group: ErrorGroup; owner: Owner }) {
@@ -92,11 +92,11 @@ function Mailed({ group, owner }: { group: ErrorGroup; owner: Owner }) {
 }
 
 function Listener({ subscription, owner }: { subscription: Subscription; owner: Owner }) {
-  const { data: owners } = useQuery(ownersQuery);
   const id = subscription.listener_id;
   const isWebhook = id.startsWith("wh_");
+  const { data: listener } = useQuery({ ...ownerQuery(id), enabled: !isWebhook });
   const { data: webhooks } = useQuery({ ...webhookNamesQuery, enabled: isWebhook });
-  const name = (isWebhook ? webhooks?.get(id) : owners?.get(id)?.name) ?? id;
+  const name = (isWebhook ? webhooks?.get(id) : listener?.name) ?? id;
   return (
     <li>
       <Ear className="icon is-sm" aria-hidden="true" />

@@ -1,8 +1,9 @@
 /** Queries of webhooks, their deliveries, and automatic subscriptions. */
 
 import { queryOptions } from "@tanstack/react-query";
-import { body, client, data } from "~/api/client";
-import { pagesOf } from "~/api/queries";
+import { body, client, data, exactBody } from "~/api/client";
+import { type Page, pagesOf } from "~/api/queries";
+import type { WebhookDelivery } from "~/api/schema";
 
 export const webhooksQuery = pagesOf(["webhooks"], (query, signal) =>
   body(client.GET("/v1/webhooks", { params: { query }, signal })),
@@ -22,8 +23,9 @@ export const deliveriesQuery = (id: string, status: DeliveryStatus | undefined) 
   pagesOf(
     ["webhook", id, "deliveries", status],
     (query, signal) =>
-      body(
+      exactBody<Page<WebhookDelivery>>(
         client.GET("/v1/webhooks/{id}/deliveries", {
+          parseAs: "text",
           params: {
             path: { id },
             query: { ...query, ...(status === undefined ? {} : { status }) },

@@ -1,11 +1,18 @@
 /** Fields of data stores and file stores. */
 
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
 import type { PropDef } from "~/api/props";
 import { dataStoresQuery, fileStoresQuery } from "~/api/queries";
+import { useRefusal } from "~/shell/session";
+import { Button } from "~/ui/button";
 import { Combobox } from "~/ui/combobox";
 import { type ControlProps, Message } from "~/ui/field";
-import { count } from "~/ui/format";
+import { plural } from "~/ui/format";
+import { say } from "~/ui/toast";
 import type { PropForm } from "./use-prop-form";
 
 type Props = { form: PropForm; prop: PropDef; control: ControlProps };
@@ -19,18 +26,54 @@ function textOfDraft(form: PropForm, prop: PropDef): string | null {
 /** A data store of the organization. */
 export function DataStoreField({ form, prop, control }: Props) {
   const { data: stores = [] } = useQuery(dataStoresQuery);
+  const [typed, setTyped] = useState("");
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const make = useMutation({
+    mutationFn: (name: string) => data(client.POST("/v1/data_stores", { body: { name } })),
+    onSuccess: async ({ id }) => {
+      // Its name is shown in the field, not its id.
+      await queries.invalidateQueries({ queryKey: dataStoresQuery.queryKey });
+      form.choose(prop.name, { kind: "value", value: id });
+      setTyped("");
+    },
+    onError: (error) => say({ title: "The data store was not made", about: sentence(error) }),
+  });
   const chosen = textOfDraft(form, prop);
   const store = stores.find(({ id, name }) => id === chosen || name === chosen);
   const itemOf = ({ id, name, keys }: { id: string; name: string; keys: number }) => ({
     key: id,
     label: name,
-    note: `${count(keys)} ${keys === 1 ? "key" : "keys"}`,
+    note: plural(keys, "key"),
   });
+  const words = typed.trim().toLowerCase();
+  const fitting = stores.filter(({ name }) => name.toLowerCase().includes(words));
+  const isNew = words !== "" && stores.every(({ name }) => name.toLowerCase() !== words);
   return (
     <Combobox
       {...control}
-      items={stores.map(itemOf)}
-      placeholder={stores.length === 0 ? "No data store yet" : "Choose a data store"}
+      items={fitting.map(itemOf)}
+      placeholder={stores.length === 0 ? "Type a name to make one" : "Choose a data store"}
+      onOpen={() => setTyped("")}
+      onSearch={setTyped}
+      none={
+        <p className="combo-none">
+          {words === "" ? "No data store yet: type a name to make one." : "None has this name."}
+        </p>
+      }
+      foot={
+        isNew ? (
+          <Button
+            size="sm"
+            icon={Plus}
+            refused={refused}
+            busy={make.isPending && "Making…"}
+            onClick={() => make.mutate(typed.trim())}
+          >
+            Make “{typed.trim()}”
+          </Button>
+        ) : undefined
+      }
       value={
         chosen === null
           ? null

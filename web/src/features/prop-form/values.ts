@@ -6,7 +6,7 @@
 import type { JsonObject } from "~/api/json";
 import { isObject } from "~/api/json";
 import { isRequired, type PropDef } from "~/api/props";
-import { readJson as typedJson } from "~/ui/json/problem";
+import { readPlainJson } from "~/ui/json/problem";
 
 /** What a field holds: a value that was chosen, or text that still has to be read. */
 export type Draft =
@@ -220,7 +220,7 @@ export function rangeText({ min, max }: Pick<PropDef, "min" | "max">): string | 
 }
 
 export function readJson(text: string): Read {
-  const result = typedJson(text);
+  const result = readPlainJson(text);
   return "problem" in result ? result : sized(result.value);
 }
 

@@ -1,5 +1,6 @@
 /** Two runs side by side: the event, each step's result and time, and the code between their versions. */
 
+import { exactText } from "~/ui/json/exact";
 import "./run-page.css";
 import "./compare.css";
 import { useQuery } from "@tanstack/react-query";
@@ -214,7 +215,7 @@ function Differences({ all, label }: { all: readonly Difference[]; label: string
 const SHORT = 120;
 
 function short(value: unknown): string {
-  const text = JSON.stringify(value) ?? "undefined";
+  const text = exactText(value) ?? "undefined";
   return text.length > SHORT ? `${text.slice(0, SHORT)}…` : text;
 }
 

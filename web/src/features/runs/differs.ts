@@ -3,7 +3,8 @@
  * succeeded. Pure.
  */
 
-import { isContainer, type Path, pathText } from "~/ui/json/model";
+import { WrittenNumber } from "~/ui/json/exact";
+import { isContainer, type Path, pathText, typeOf } from "~/ui/json/model";
 
 export type Difference = {
   kind: "gone" | "added" | "changed";
@@ -45,7 +46,7 @@ export function differencesOf(before: unknown, after: unknown, most = 8): Differ
 }
 
 function walk(before: unknown, after: unknown, path: Path, look: Look): void {
-  if (path.length > DEEPEST || before === after) return;
+  if (path.length > DEEPEST || isSame(before, after)) return;
   const say = (kind: Difference["kind"]) =>
     look.found.push({ kind, path: pathText(look.base, path), before, after });
   if (isContainer(before) && isContainer(after) && Array.isArray(before) === Array.isArray(after)) {
@@ -61,7 +62,7 @@ function walk(before: unknown, after: unknown, path: Path, look: Look): void {
   }
   if (before === undefined) say("added");
   else if (after === undefined) say("gone");
-  else if (kindOf(before) !== kindOf(after)) say("changed");
+  else if (typeOf(before) !== typeOf(after)) say("changed");
   else if (look.all) say("changed");
   else if (!ALWAYS.test(String(path.at(-1) ?? "")) && String(before).length < 200) say("changed");
 }
@@ -74,7 +75,7 @@ function memberOf(value: object, name: string | number): unknown {
   return Object.getOwnPropertyDescriptor(value, name)?.value;
 }
 
-function kindOf(value: unknown): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "list" : typeof value;
+function isSame(one: unknown, other: unknown): boolean {
+  const areWritten = one instanceof WrittenNumber && other instanceof WrittenNumber;
+  return one === other || (areWritten && one.text === other.text);
 }

@@ -11,6 +11,7 @@ import type { RunDetail, RunError } from "~/api/runs";
 import { commonIndent, type Frame, framesOf, linesAround, ownFrame } from "~/api/stack";
 import { CodeLines } from "~/ui/code/code-lines";
 import { shortId } from "~/ui/format";
+import { exactText } from "~/ui/json/exact";
 import { When } from "~/ui/time";
 import { Worded } from "~/ui/worded";
 import { differencesOf } from "./differs";
@@ -214,6 +215,6 @@ function Differs({ run }: { run: RunDetail }) {
 }
 
 function short(value: unknown): string {
-  const text = JSON.stringify(value) ?? "";
+  const text = exactText(value) ?? "";
   return text.length > 40 ? `${text.slice(0, 39)}…` : text;
 }

@@ -1,13 +1,15 @@
 /** A run's error as Markdown, to be pasted into an issue. Values of secrets are masked by their names. */
 
 import type { RunDetail } from "~/api/runs";
+import { exactText } from "~/ui/json/exact";
+import { isContainer } from "~/ui/json/model";
 
 const SECRET = /(pass(word)?|secret|token|api_?key|authorization|cookie|signature|credential)/i;
 const LONGEST = 4_000;
 
 export function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);
-  if (typeof value !== "object" || value === null) return value;
+  if (!isContainer(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       name,
@@ -18,7 +20,7 @@ export function masked(value: unknown): unknown {
 
 export function issueText(run: RunDetail, address: string): string {
   const { error } = run;
-  const event = JSON.stringify(masked(run.event), null, 2) ?? "";
+  const event = exactText(masked(run.event), 2) ?? "";
   const parts = [
     `## ${error?.code ?? run.status}: ${error?.message.split("\n")[0] ?? ""}`,
     [

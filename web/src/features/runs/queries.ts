@@ -3,15 +3,16 @@
 import { queryOptions } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 import { isObject, listOf, objectOf, textOf } from "~/api/json";
+import { readRun } from "~/api/read-run";
 import { runOf } from "~/api/runs";
 import type { Deployment } from "~/api/schema";
+import { readExact } from "~/ui/json/exact";
 import { DRAFT } from "./replay-plan";
 
 export const runQuery = (id: string) =>
   queryOptions({
     queryKey: ["run", id],
-    queryFn: ({ signal }) =>
-      data(client.GET("/v1/runs/{id}", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => readRun(id, signal),
     select: runOf,
   });
 
@@ -58,7 +59,7 @@ export function planOf(deployment: Pick<Deployment, "version" | "steps">): Plan 
 
 function parsed(text: string | undefined): unknown {
   try {
-    return text === undefined ? {} : JSON.parse(text);
+    return text === undefined ? {} : readExact(text);
   } catch {
     return {};
   }

@@ -1,6 +1,7 @@
 /** The dialog that replays a run: from its trigger or a step, with which code and event, what is kept, and what runs again. */
 
 import { useKeptText } from "~/shell/kept-text";
+import { exactText } from "~/ui/json/exact";
 import "./replay.css";
 import { RadioGroup } from "@base-ui/react/radio-group";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -117,7 +118,7 @@ function Asks({
   const changes = changesOf(had, plan).filter(({ name }) =>
     fates.some(({ step, fate }) => step.name === name && fate === "again"),
   );
-  const [original] = useState(() => JSON.stringify(run.event, null, 2) ?? "null");
+  const [original] = useState(() => exactText(run.event, 2) ?? "null");
   const [text, setText] = useKeptText(`dialog.replay.${run.id}`, original);
   const [edits, setEdits] = useState(text !== original);
   const edited = edits ? editedOf(text) : undefined;

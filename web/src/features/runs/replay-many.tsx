@@ -43,6 +43,8 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
   // The version that failed fails again.
   const resolvable = deploys === undefined && version === "live" ? wanted.group : undefined;
   const resolves = wantsResolved ? resolvable : undefined;
+  const fromFailed =
+    wanted.fromStep === undefined ? { from_failed: true } : { from_step: wanted.fromStep };
   const asked = {
     ...wanted.owner,
     ...(wanted.runs === undefined ? {} : { runs: [...wanted.runs] }),
@@ -76,7 +78,7 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
           client.POST("/v1/replays", {
             body: {
               ...asked,
-              ...(begin === "failed" ? { from_failed: true } : {}),
+              ...(begin === "failed" ? fromFailed : {}),
               ...(version === "original" ? { version } : {}),
               ...(edited !== undefined && "event" in edited ? { event: asJson(edited.event) } : {}),
             },

@@ -1,6 +1,7 @@
 /** Comparison of two runs of one event, before and after a save of `millrace dev`. Pure. */
 
 import type { RunDetail } from "~/api/runs";
+import { exactText } from "~/ui/json/exact";
 import { type ComparedStep, comparedSteps } from "./compare";
 
 export type Pair = { before: RunDetail; after: RunDetail; changed: ComparedStep[] };
@@ -8,10 +9,10 @@ export type Pair = { before: RunDetail; after: RunDetail; changed: ComparedStep[
 /** What a request says of itself is no part of what was sent. */
 function sentOf(event: unknown): string {
   if (typeof event !== "object" || event === null || !("method" in event)) {
-    return JSON.stringify(event);
+    return exactText(event) ?? "";
   }
   const { method, path, query, body } = { path: null, query: null, body: null, ...event };
-  return JSON.stringify([method, path, query, body]);
+  return exactText([method, path, query, body]) ?? "";
 }
 
 /** The newest runs of two versions that had the same event, where their results are not the same. */

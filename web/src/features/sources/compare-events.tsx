@@ -6,6 +6,7 @@ import { ReadFailed } from "~/shell/read-failed";
 import { SkeletonRows } from "~/ui/banner";
 import { DiffView } from "~/ui/code/diff-view";
 import { clock } from "~/ui/format";
+import { exactText } from "~/ui/json/exact";
 
 /** An event, and the words that it was found by. */
 export type Found = { id: string; words: string };
@@ -42,4 +43,4 @@ export function CompareEvents({
   );
 }
 
-const textOf = (event: unknown) => `${JSON.stringify(event, null, 2) ?? ""}\n`;
+const textOf = (event: unknown) => `${exactText(event, 2) ?? ""}\n`;

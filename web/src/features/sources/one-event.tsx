@@ -15,6 +15,7 @@ import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { Confirm } from "~/ui/dialog";
 import { shortId } from "~/ui/format";
+import { exactText } from "~/ui/json/exact";
 import { JsonInspector } from "~/ui/json/json-inspector";
 import { PaneHead } from "~/ui/pane";
 import { say } from "~/ui/toast";
@@ -54,7 +55,7 @@ export function OneEvent({
             >
               {base === undefined ? "Compare" : "Stop comparing"}
             </Button>
-            <Copy label="Copy all" text={() => JSON.stringify(event.event, null, 2)} />
+            <Copy label="Copy all" text={() => exactText(event.event, 2) ?? ""} />
             <SendAgain source={source} id={id} />
           </>
         )}

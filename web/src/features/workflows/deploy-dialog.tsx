@@ -191,7 +191,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
             title: `Version ${deployment.version} is live`,
             about: base.name,
             shape: "succeeded",
-            ...(mended === undefined || then.finishes || newNameOf(mended) !== undefined
+            ...(mended === undefined || then.finishes
               ? {}
               : {
                   act: {
@@ -200,6 +200,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
                       replay({
                         kind: "many",
                         stepwise: true,
+                        fromStep: newNameOf(mended),
                         owner: { workflow_id: base.id },
                         name: `${mended.code} in ${base.name}`,
                         group: mended.id,

@@ -16,7 +16,8 @@ import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
 import { clock } from "~/ui/format";
-import { jsonProblem } from "~/ui/json/problem";
+import { exactText } from "~/ui/json/exact";
+import { readJson } from "~/ui/json/problem";
 import { ariaKeys } from "~/ui/keys";
 import { Menu, MenuHead, MenuItem } from "~/ui/menu";
 import { Glyph } from "~/ui/status";
@@ -56,9 +57,11 @@ export function EventBar({ onTest }: { onTest: () => void }) {
         look="quiet"
         icon={PencilLine}
         refused={refused ?? reading}
+        aria-label="Edit a copy"
+        title="Edit a copy"
         onClick={() => setEdits(true)}
       >
-        Edit a copy
+        <span className="only-wide">Edit a copy</span>
       </Button>
       <WaitForNext />
       <span className="grow" />
@@ -264,21 +267,13 @@ function SourceEvents({ source }: { source: string }) {
   );
 }
 
-function read(text: string): { value: unknown } | { problem: string } {
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return { problem: jsonProblem(text) };
-  }
-}
-
 function EditEvent({ onClose }: { onClose: () => void }) {
   const { id, test } = useBuilder();
   const [text, setText] = useKeptText(
     `dialog.event.${id}`,
-    () => JSON.stringify(test.event.value, null, 2) ?? "{}",
+    () => exactText(test.event.value, 2) ?? "{}",
   );
-  const result = read(text);
+  const result = readJson(text);
   const take = () => {
     if (!("value" in result)) return;
     test.choose(keepSample(id, result.value));

@@ -240,7 +240,10 @@ function Saved() {
   const location = useLocation();
   const kept = stuck !== undefined && keptAt !== undefined;
   return (
-    <span className={cn("small dim bld-saved", stuck !== undefined && "is-stuck")} role="status">
+    <span
+      className={cn("small dim bld-saved", stuck === undefined ? "sr-narrow" : "is-stuck")}
+      role="status"
+    >
       {save.isPending
         ? "Saving…"
         : dirty
@@ -274,7 +277,11 @@ function Versions() {
   return (
     <>
       <Tag kind="live">v{live.version} live</Tag>
-      {found.length > 0 && <Tag kind="draft">draft, {plural(found.length, "change")}</Tag>}
+      {found.length > 0 && (
+        <Tag kind="draft">
+          draft<span className="only-wide">, {plural(found.length, "change")}</span>
+        </Tag>
+      )}
     </>
   );
 }

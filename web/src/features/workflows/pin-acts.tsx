@@ -8,6 +8,7 @@ import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
+import { exactText } from "~/ui/json/exact";
 import type { StepDraft } from "./model";
 import { pinFrom } from "./pins";
 import { useBuilder } from "./use-builder";
@@ -44,8 +45,9 @@ export function PinActs({ step }: { step: StepDraft }) {
 
 function EditPin({ step, onClose }: { step: StepDraft; onClose: () => void }) {
   const { state, test } = useBuilder();
-  const [text, setText] = useKeptText(`dialog.pin.${state.base.id}.${step.namespace}`, () =>
-    JSON.stringify(test.pins[step.key] ?? { $return_value: null }, null, 2),
+  const [text, setText] = useKeptText(
+    `dialog.pin.${state.base.id}.${step.namespace}`,
+    () => exactText(test.pins[step.key] ?? { $return_value: null }, 2) ?? "",
   );
   const typed = pinFrom(text);
   const problem = "problem" in typed ? typed.problem : undefined;

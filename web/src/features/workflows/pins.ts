@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import { isObject, type JsonObject } from "~/api/json";
 import { forget, keep, keptOf } from "~/shell/kept";
-import { jsonProblem } from "~/ui/json/problem";
+import { readJson } from "~/ui/json/problem";
 import type { StepDraft } from "./model";
 
 /** By the key of the step in this builder. */
@@ -55,15 +55,10 @@ function keepPins(workflow: string, before: Pins, now: Pins): void {
 
 /** A result as it was typed: an object of exports, `$return_value` among them. */
 export function pinFrom(text: string): { pin: JsonObject } | { problem: string } {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return { pin: value };
-    return {
-      problem: 'A result is an object of what the step exports: {"$return_value": 1}.',
-    };
-  } catch {
-    return { problem: jsonProblem(text) };
-  }
+  const result = readJson(text);
+  if ("problem" in result) return result;
+  if (isObject(result.value)) return { pin: result.value };
+  return { problem: 'A result is an object of what the step exports: {"$return_value": 1}.' };
 }
 
 /**

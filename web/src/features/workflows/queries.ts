@@ -1,9 +1,10 @@
 /** Queries of workflows, their versions, runs, drafts and sources. */
 
 import { queryOptions } from "@tanstack/react-query";
-import { body, client, data } from "~/api/client";
+import { body, client, data, exactData } from "~/api/client";
 import { isComponentId } from "~/api/component-id";
 import { allOf, pagesOf } from "~/api/queries";
+import type { EventSummary } from "~/api/schema";
 
 const FOUND_MOST = 30;
 /** Runs among which lists look for the newest of each workflow. */
@@ -118,17 +119,19 @@ export const keptEventsQuery = (emitter: string, eventName: string | undefined) 
   queryOptions({
     queryKey: ["events", emitter, eventName ?? ""],
     queryFn: ({ signal }) =>
-      data(
+      exactData<EventSummary[]>(
         emitter.startsWith("p_")
           ? client.GET("/v1/workflows/{id}/event_summaries", {
               params: {
                 path: { id: emitter },
                 query: { limit: 8, event_name: eventName, expand: "event" },
               },
+              parseAs: "text",
               signal,
             })
           : client.GET("/v1/sources/{id}/event_summaries", {
               params: { path: { id: emitter }, query: { limit: 8, expand: "event" } },
+              parseAs: "text",
               signal,
             }),
       ),

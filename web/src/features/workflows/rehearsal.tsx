@@ -7,9 +7,10 @@ import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ListChecks } from "lucide-react";
 import { useState } from "react";
-import { client, data } from "~/api/client";
+import { client, data, exactData } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { asJsonObject, type JsonObject } from "~/api/json";
+import { readRun } from "~/api/read-run";
 import { stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { useRefusal } from "~/shell/session";
@@ -67,8 +68,7 @@ export function Rehearsal({ steps, renames }: { steps: readonly unknown[]; renam
         }),
       );
       for (const { id: run } of real) {
-        const path = { id: run };
-        const row = await one(await data(client.GET("/v1/runs/{id}", { params: { path } })));
+        const row = await one(await readRun(run));
         setRows((had) => [...had, row]);
       }
       return real.length;
@@ -105,7 +105,9 @@ export function Rehearsal({ steps, renames }: { steps: readonly unknown[]; renam
       ),
     };
     try {
-      const now = await data(client.POST("/v1/workflows/test", { body }));
+      const now = await exactData<Run>(
+        client.POST("/v1/workflows/test", { body, parseAs: "text" }),
+      );
       return { before, now: now.id, ...outcomeOf(before, now, stop, renames) };
     } catch (error) {
       const problem = error instanceof Error ? sentence(error) : String(error);

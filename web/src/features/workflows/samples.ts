@@ -3,6 +3,7 @@
 import { isObject, listOf, numberOf } from "~/api/json";
 import { keep, keptOf } from "~/shell/kept";
 import { clock } from "~/ui/format";
+import { exactText } from "~/ui/json/exact";
 import type { TestEvent } from "./test-event";
 
 const SAMPLES_MAX = 5;
@@ -32,8 +33,8 @@ export function samplesOf(workflow: string): TestEvent[] {
 /** Keeps an edited copy beside the last few; one that is too large is good for this visit alone. */
 export function keepSample(workflow: string, value: unknown): TestEvent {
   const sample = { at: Date.now(), value };
-  const text = JSON.stringify(value);
-  const others = read(workflow).filter((each) => JSON.stringify(each.value) !== text);
+  const text = exactText(value);
+  const others = read(workflow).filter((each) => exactText(each.value) !== text);
   let all = [sample, ...others].slice(0, SAMPLES_MAX);
   while (all.length > 0 && keep(nameOf(workflow), all) === undefined) all = all.slice(0, -1);
   return eventOf(sample);

@@ -48,9 +48,10 @@ export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "on
         keys={shortcuts.testTo.keys}
         refused={refused ?? (test.isReading ? READING : undefined)}
         busy={test.run.isPending && "Testing…"}
+        aria-label={test.run.isPending ? undefined : "Test to here"}
         onClick={() => onTest("to")}
       >
-        Test to here
+        <span className="only-wide">Test to here</span>
       </Button>
       {at > 0 && refused === undefined && (
         <Menu label="Other tests" trigger={<IconButton icon={ChevronDown} label="Other tests" />}>

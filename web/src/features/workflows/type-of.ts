@@ -1,5 +1,8 @@
 /** TypeScript's type of a value, by the value: what code may read of the data at hand. Pure. */
 
+import { exactText, WrittenNumber } from "~/ui/json/exact";
+import { isContainer } from "~/ui/json/model";
+
 const DEPTH_MOST = 12;
 const MEMBERS_MOST = 200;
 /** Elements of a list that are looked at. */
@@ -22,7 +25,8 @@ function typeOfAll(values: readonly unknown[], depth: number, budget: Budget): s
   for (const value of values) {
     // What is null here says nothing of what it is elsewhere.
     if (value === null || value === undefined) return "any";
-    if (Array.isArray(value)) lists.push(value);
+    if (value instanceof WrittenNumber) kinds.add("number");
+    else if (Array.isArray(value)) lists.push(value);
     else if (typeof value === "object") objects.push(value);
     else kinds.add(typeof value);
   }
@@ -65,8 +69,8 @@ function named(name: string): string {
 
 /** The value beside its type, as its documentation. */
 function sampleOf(value: unknown): string {
-  if (typeof value === "object") return "";
-  const text = JSON.stringify(value) ?? "undefined";
+  if (value === null || isContainer(value)) return "";
+  const text = exactText(value) ?? "undefined";
   const short = text.length > SAMPLE ? `${text.slice(0, SAMPLE - 1)}…` : text;
   return `/** ${short.replaceAll("*/", "* /")} */ `;
 }

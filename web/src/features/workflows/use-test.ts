@@ -3,11 +3,12 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
-import { client, data } from "~/api/client";
+import { client, data, exactData } from "~/api/client";
 import { ApiError } from "~/api/errors";
 import { eventQuery } from "~/api/events";
 import type { JsonObject } from "~/api/json";
 import { asJson, asJsonObject, type SentObject } from "~/api/json";
+import { readRun } from "~/api/read-run";
 import { isOver } from "~/api/run-stream";
 import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
@@ -198,8 +199,9 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
         return atRest(namespace);
       });
       try {
-        const made = await data(
+        const made = await exactData<Run>(
           client.POST("/v1/workflows/test", {
+            parseAs: "text",
             body: {
               workflow_id: state.base.id,
               triggers: request.triggers,
@@ -298,7 +300,7 @@ export const atRest = (namespace: string): StepRequest => ({
 /** The answer of a test has no log; its record does, unless nothing of runs is kept. */
 async function withLogs(run: Run): Promise<Run> {
   try {
-    return await data(client.GET("/v1/runs/{id}", { params: { path: { id: run.id } } }));
+    return await readRun(run.id);
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return run;
     throw error;
@@ -308,7 +310,7 @@ async function withLogs(run: Run): Promise<Run> {
 export const eventOfRunQuery = (id: string) => ({
   queryKey: ["run-event", id],
   queryFn: async ({ signal }: { signal: AbortSignal }): Promise<TestEvent> => {
-    const record = await data(client.GET("/v1/runs/{id}", { params: { path: { id } }, signal }));
+    const record = await readRun(id, signal);
     const run = runOf(record);
     const steps = await stepsOf(run.ownerId, run.deploymentId, signal);
     const results = run.steps.flatMap((step): [string, JsonObject][] =>

@@ -47,16 +47,19 @@ export function WaitForNext() {
     if (ofRequest !== undefined) take.current(keptEvent(ofRequest));
   }, [ofRequest]);
   if (draft.triggers.length === 0) return null;
+  const says = waits ? "Waiting, press to stop" : "Wait for the next";
   return (
     <Button
       size="sm"
       look="quiet"
       icon={Hourglass}
       aria-pressed={waits}
+      aria-label={says}
+      title={says}
       refused={whyNothingComes(state.base, draft) ?? (isRead ? undefined : READING)}
       onClick={() => setBefore(waits ? undefined : { run, kept: event?.id })}
     >
-      {waits ? "Waiting, press to stop" : "Wait for the next"}
+      <span className="only-wide">{says}</span>
     </Button>
   );
 }

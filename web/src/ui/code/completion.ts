@@ -1,3 +1,5 @@
+import { exactText } from "../json/exact";
+import { isContainer } from "../json/model";
 /** Completion of names by what they hold: members of an object, with a sample of each value. Pure. */
 
 export type Known = Readonly<Record<string, unknown>>;
@@ -67,7 +69,7 @@ function stepInto(value: unknown, part: string): unknown {
 }
 
 function member(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null || value instanceof Says) return undefined;
+  if (!isContainer(value) || value instanceof Says) return undefined;
   return Object.entries(value).find(([each]) => each === name)?.[1];
 }
 
@@ -89,11 +91,11 @@ export class Says {
 function sampleOf(value: unknown): string {
   if (value instanceof Says) return value.words;
   if (Array.isArray(value)) return `[${value.length}]`;
-  if (typeof value === "object" && value !== null) {
+  if (isContainer(value)) {
     const names = Object.keys(value);
     const head = names.slice(0, 3).join(", ");
     return names.length > 3 ? `{ ${head}, … }` : `{ ${head} }`;
   }
-  const text = JSON.stringify(value) ?? "undefined";
+  const text = exactText(value) ?? "undefined";
   return text.length > SAMPLE ? `${text.slice(0, SAMPLE - 1)}…` : text;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changedNumber, ExactJson } from "./exact";
+import { changedNumber, ExactJson, exactText, readExact, WrittenNumber } from "./exact";
 
 describe("JSON with its numbers as they were written", () => {
   it("keeps numbers, the order of names, and strings that look like marks", () => {
@@ -23,6 +23,24 @@ describe("JSON with its numbers as they were written", () => {
   it("refuses what is no JSON", () => {
     expect(() => ExactJson.parse('{"a":01}')).toThrow();
     expect(() => ExactJson.parse('{"a":"')).toThrow();
+  });
+});
+
+describe("values with numbers that JavaScript would change", () => {
+  it("are written as they were read", () => {
+    const text =
+      '{"id":1234567890123456789,"f":1.0,"e":[1e+3,-0],"n":1.5,"s":"1.0","__proto__":2.0}';
+    expect(exactText(readExact(text))).toBe(text);
+    expect(exactText(readExact('{"a":1.0}'), 2)).toBe('{\n  "a": 1.0\n}');
+    expect(exactText(undefined)).toBeUndefined();
+  });
+
+  it("are numbers to all others", () => {
+    expect(readExact('[1.5,12,"1e3"]')).toEqual([1.5, 12, "1e3"]);
+    const value = readExact("[1.0]");
+    expect(value).toEqual([new WrittenNumber("1.0")]);
+    expect(JSON.stringify(value)).toBe("[1]");
+    expect(() => readExact('{"a":01.0}')).toThrow();
   });
 });
 

@@ -4,6 +4,7 @@ import "./json.css";
 import { type ReactNode, useRef, useState } from "react";
 import { Search } from "../field";
 import { Segments } from "../pane";
+import { exactText } from "./exact";
 import { Lines } from "./lines";
 import { Tree } from "./tree";
 import { useSearch } from "./use-search";
@@ -78,7 +79,7 @@ export function JsonInspector({ value, base = "", label, acts, onPick, pickInto 
           pickInto={pickInto}
         />
       ) : (
-        <Lines text={JSON.stringify(value, null, 2) ?? "undefined"} label={label} words={words} />
+        <Lines text={exactText(value, 2) ?? "undefined"} label={label} words={words} />
       )}
     </div>
   );

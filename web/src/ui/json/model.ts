@@ -3,6 +3,8 @@
  * Rows are made lazily: a container costs nothing until it is open, and an array opens in ranges of 100.
  */
 
+import { readExact, WrittenNumber } from "./exact";
+
 export type Path = readonly (string | number)[];
 
 /** Members of one range of a long array. */
@@ -32,7 +34,7 @@ export type Row = {
 export type Open = ReadonlySet<string>;
 
 export function isContainer(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
+  return typeof value === "object" && value !== null && !(value instanceof WrittenNumber);
 }
 
 /** Whether a value is the mark of one that the server cut: `$truncated`, and where they are known `$bytes` or `$chars`, and `$preview`. */
@@ -64,7 +66,7 @@ export function parsedString(value: unknown): object | undefined {
   const first = value.trimStart().charAt(0);
   if (first !== "{" && first !== "[") return undefined;
   try {
-    const parsed: unknown = JSON.parse(value);
+    const parsed = readExact(value);
     return isContainer(parsed) ? parsed : undefined;
   } catch {
     return undefined;
@@ -320,5 +322,5 @@ export function hintOf(value: unknown, most = 60): string {
 export function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  return typeof value;
+  return value instanceof WrittenNumber ? "number" : typeof value;
 }

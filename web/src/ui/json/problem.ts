@@ -1,18 +1,23 @@
 /** Reader of JSON that somebody typed: its value, or line and column of its first mistake. */
 
-import { changedNumber } from "./exact";
+import { changedNumber, readExact } from "./exact";
 import { firstMistake } from "./offset";
 
-/** The value, or the problem where there is none or it would not be what was typed. */
+/** The value with its numbers as they were typed, or the problem where there is none. */
 export function readJson(text: string): { value: unknown } | { problem: string } {
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return { value: readExact(text) };
   } catch {
     return { problem: jsonProblem(text) };
   }
+}
+
+/** The value in numbers of JavaScript, or the problem where there is none or one would change. */
+export function readPlainJson(text: string): { value: unknown } | { problem: string } {
+  const result = readJson(text);
+  if ("problem" in result) return result;
   const changed = changedNumber(text);
-  if (changed === undefined) return { value };
+  if (changed === undefined) return { value: JSON.parse(text) };
   return { problem: `${changed} is too large for a number. Allowed: the same in quotes, as text.` };
 }
 

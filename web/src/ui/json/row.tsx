@@ -127,7 +127,7 @@ function Value({ row, words }: { row: Row; words: string }) {
     );
   }
   return (
-    <span className={typeof value === "number" ? "json-num" : "json-word"}>
+    <span className={typeOf(value) === "number" ? "json-num" : "json-word"}>
       <Marked text={String(value)} words={words} />
     </span>
   );

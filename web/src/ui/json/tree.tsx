@@ -8,6 +8,7 @@ import { Copy, copyText } from "../copy";
 import { Menu, MenuItem } from "../menu";
 import { say } from "../toast";
 import { dragPath } from "./dragged-path";
+import { exactText } from "./exact";
 import {
   firstOpen,
   type Hit,
@@ -277,7 +278,7 @@ export function Tree(given: TreeProps) {
 }
 
 export function valueText(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "undefined");
+  return typeof value === "string" ? value : (exactText(value, 2) ?? "undefined");
 }
 
 /** The path, cut in its middle; the last name stands out. */
