@@ -78,6 +78,7 @@ pub use deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 pub use deploy::configure::{FormOf, OptionsRequest};
 pub use deploy::form_answers::{OptionsAnswer, PropsAnswer};
 pub use deploy::new_records::NewWorkflow;
+pub use deploy::precondition::EditConflict;
 pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::requests::{StepRequest, TriggerRequest};
 pub use deploy::settings::{Choice, SettingsRequest};
