@@ -20,6 +20,7 @@ mod overview;
 mod owners;
 mod parts;
 mod reach;
+mod read_value;
 mod run;
 mod service_db;
 mod settle;
@@ -28,7 +29,6 @@ mod tenants;
 #[cfg(test)]
 mod test_ctx;
 mod trace_context;
-mod unknown_fields;
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -107,6 +107,7 @@ pub use observe::views::{
 };
 pub use overview::names::WouldGo;
 pub use overview::system::System;
+pub use read_value::read_value;
 pub use run::actions::ActionRun;
 pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
 pub use run::replay_from::ReplayFrom;
