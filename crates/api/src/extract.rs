@@ -13,6 +13,7 @@ use millrace_engine::{ASKED_BY, Asker, Client, EngineError, People, check_scope}
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
+use millrace_model::workflow::WorkflowTag;
 
 use crate::App;
 use crate::audit::RequestAudit;
@@ -93,9 +94,9 @@ impl FromRequestParts<App> for ShownBy {
     }
 }
 
-/// The revisions that `if-match` names; None: the header is not there, or any will do (`*`). What
-/// is no revision of ours matches nothing.
-pub(crate) struct IfMatch(pub(crate) Option<Vec<i64>>);
+/// The entity tags that `if-match` names; None: the header is not there, or any will do (`*`). What
+/// is no tag of ours matches nothing.
+pub(crate) struct IfMatch(pub(crate) Option<Vec<WorkflowTag>>);
 
 impl FromRequestParts<App> for IfMatch {
     type Rejection = std::convert::Infallible;
@@ -110,9 +111,9 @@ impl FromRequestParts<App> for IfMatch {
         let tags: Vec<_> = given.iter().flat_map(|line| line.split(',')).map(str::trim).collect();
         let any = given.is_empty() || tags.contains(&"*");
         // A proxy that compresses makes a tag weak.
-        let revision =
+        let strong =
             |tag: &str| tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"').parse().ok();
-        Ok(Self((!any).then(|| tags.into_iter().filter_map(revision).collect())))
+        Ok(Self((!any).then(|| tags.into_iter().filter_map(strong).collect())))
     }
 }
 

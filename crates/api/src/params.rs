@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
-use millrace_engine::EngineError;
+use millrace_engine::{EngineError, read_value};
 use millrace_model::tenant::Caller;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -305,9 +305,7 @@ impl Params {
     pub(crate) fn parsed<T: DeserializeOwned>(&self, field: &str) -> Result<Option<T>, ApiError> {
         match self.0.get(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => serde_json::from_value(value.clone())
-                .map(Some)
-                .map_err(|e| EngineError::not_read(field, &e).into()),
+            Some(value) => Ok(Some(read_value(field, value)?)),
         }
     }
 

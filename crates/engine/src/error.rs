@@ -9,8 +9,9 @@ use millrace_model::people::Role;
 use millrace_model::props::PropError;
 use millrace_model::schedule::ScheduleError;
 use millrace_model::tenant::{Caller, Scope, Scopes};
-use millrace_model::workflow::Drafted;
 use serde_json::{Value, json};
+
+use crate::deploy::precondition::EditConflict;
 
 /// The families of errors; the API gives each its status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,17 +141,9 @@ pub enum EngineError {
         /// The sentence.
         message: String,
     },
-    /// The draft is another than the caller says.
-    #[error(
-        "the draft of the workflow `{id}` is at revision {} since {}, when {} changed it, and not at the one that `if-match` names; read it again (GET /v1/workflows/{id}) and send the change with `if-match: \"{}\"`, or without the header to overwrite what is there",
-        drafted.revision, drafted.at.iso(), author(drafted), drafted.revision
-    )]
-    DraftChanged {
-        /// The workflow.
-        id: String,
-        /// The change that came before.
-        drafted: Box<Drafted>,
-    },
+    /// Changed since the caller read it.
+    #[error("{0}")]
+    Changed(Box<EditConflict>),
     /// Was there, and is over.
     #[error("{message}")]
     Gone {
@@ -258,14 +251,6 @@ fn scope_missing(needed: Scope, has: &Scopes, is_session: bool) -> String {
     )
 }
 
-/// Who made the last change of a draft, in words.
-fn author(drafted: &Drafted) -> String {
-    match &drafted.by {
-        Some(by) => format!("`{}`", by.name.as_deref().unwrap_or(by.id.as_str())),
-        None => "somebody".into(),
-    }
-}
-
 impl From<BodyFault> for EngineError {
     fn from(fault: BodyFault) -> Self {
         let code = match fault {
@@ -361,7 +346,7 @@ impl EngineError {
             }
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
-            Self::DraftChanged { .. } => ErrorKind::Changed,
+            Self::Changed(_) => ErrorKind::Changed,
             Self::Gone { .. } | Self::ExportTooSlow { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull | Self::DeploysWaiting { .. } | Self::FilesFull { .. } => {
@@ -392,7 +377,7 @@ impl EngineError {
             Self::WrongPasswords { .. } => "too_many_wrong_passwords",
             Self::WrongKeys { .. } => "too_many_wrong_keys",
             Self::NotFound { .. } => "not_found",
-            Self::DraftChanged { .. } => "draft_changed",
+            Self::Changed(conflict) => conflict.code(),
             Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
             Self::QueueFull => "queue_full",
@@ -434,10 +419,7 @@ impl EngineError {
         match self {
             Self::Invalid { details, .. } | Self::Component { details, .. } => details.clone(),
             Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
-            Self::DraftChanged { drafted, .. } => json!({
-                "revision": drafted.revision, "changed_at": drafted.at.secs(),
-                "changed_by": drafted.by.as_ref().map(|by| json!({ "id": by.id, "name": by.name })),
-            }),
+            Self::Changed(conflict) => conflict.details(),
             Self::ScopeMissing { needed, has, .. } => {
                 json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() })
             }

@@ -20,6 +20,7 @@ mod overview;
 mod owners;
 mod parts;
 mod reach;
+mod read_value;
 mod run;
 mod service_db;
 mod settle;
@@ -28,7 +29,6 @@ mod tenants;
 #[cfg(test)]
 mod test_ctx;
 mod trace_context;
-mod unknown_fields;
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -78,6 +78,7 @@ pub use deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 pub use deploy::configure::{FormOf, OptionsRequest};
 pub use deploy::form_answers::{OptionsAnswer, PropsAnswer};
 pub use deploy::new_records::NewWorkflow;
+pub use deploy::precondition::EditConflict;
 pub use deploy::registries::{AskedComponents, RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::requests::{StepRequest, TriggerRequest};
 pub use deploy::settings::{Choice, SettingsRequest};
@@ -106,6 +107,7 @@ pub use observe::views::{
 };
 pub use overview::names::WouldGo;
 pub use overview::system::System;
+pub use read_value::read_value;
 pub use run::actions::ActionRun;
 pub use run::data_stores::{AskedKeys, EntryEnd, KeyView};
 pub use run::replay_from::ReplayFrom;

@@ -49,6 +49,7 @@ pub mod tenant;
 pub mod upload;
 pub mod webhook;
 pub mod workflow;
+mod workflow_tag;
 
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use error_chain::error_chain;

@@ -12,6 +12,7 @@ use crate::ids::{
 use crate::limits::{Retry, RunLimits, Throttle};
 use crate::made_from::MadeFrom;
 use crate::schedule::Schedule;
+pub use crate::workflow_tag::WorkflowTag;
 
 /// A workflow's record.
 #[derive(Clone, Debug)]

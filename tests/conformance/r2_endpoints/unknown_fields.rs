@@ -59,6 +59,34 @@ async fn r1_1_unknown_fields_within_values_are_named_with_those_that_are_read() 
 }
 
 #[tokio::test]
+async fn r1_1_a_value_of_the_wrong_type_is_named_by_its_path_with_what_is_allowed() {
+    let server = Server::shared().await;
+    let step = json!({ "namespace": "a", "code": 5 });
+    let trigger = json!({ "type": "http", "props": { "auth": { "type": 5 } } });
+    let whole = "a whole number within bounds";
+    for (body, field, shown, allowed) in [
+        (json!({ "settings": 5 }), "settings", "5", "an object"),
+        (json!({ "settings": { "memory_mb": "x" } }), "settings.memory_mb", "\"x\"", whole),
+        (json!({ "settings": { "throttle": [] } }), "settings.throttle", "[]", "an object"),
+        (
+            json!({ "settings": { "throttle": { "runs": "x" } } }),
+            "settings.throttle.runs",
+            "\"x\"",
+            whole,
+        ),
+        (json!({ "steps": [step] }), "steps[0].code", "5", "a string"),
+        (json!({ "steps": {} }), "steps", "{}", "a list"),
+        (json!({ "triggers": [trigger] }), "triggers[0].props.auth.type", "5", "a string"),
+    ] {
+        let refused = server.post("/workflows", &body).await;
+        assert_eq!(refused.refusal(), (422, "invalid_field"), "{}", refused.text);
+        assert_eq!(refused.json["details"]["field"], field);
+        let message = format!("`{field}` is `{shown}`, allowed is {allowed}");
+        assert_eq!(refused.json["error"], message);
+    }
+}
+
+#[tokio::test]
 async fn r1_2_names_of_fields_that_no_record_has_are_refused_in_include_and_exclude() {
     let server = Server::shared().await;
     let workflow = server.post("/workflows", &json!({ "steps": [] })).await.data();

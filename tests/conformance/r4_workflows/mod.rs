@@ -3,6 +3,7 @@
 mod answers;
 mod context;
 mod drafts;
+mod entity_tags;
 mod flow;
 mod limits;
 mod pauses;

@@ -80,6 +80,7 @@ pub(crate) const CODES: &[&str] = &[
     "queue_full",
     "quota_exceeded",
     "read_only_field",
+    "record_changed",
     "registry_exists",
     "registry_unreachable",
     "replay_has_ended",

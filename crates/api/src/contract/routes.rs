@@ -153,7 +153,7 @@ impl Route {
         Self { in_query: true, raw_body: Some("application/octet-stream"), ..self }
     }
 
-    /// It answers 412 where `If-Match` names another revision.
+    /// It answers 412 where `If-Match` names another entity tag.
     pub(crate) fn if_match(self) -> Self {
         Self { if_match: true, ..self }
     }

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use millrace_engine::{AppEvent, AppFilter, NewApp};
+use millrace_engine::{AppEvent, AppFilter, NewApp, read_value};
 use millrace_model::account::{
     App as Registered, AppDefinition, AuthType, CustomField, OauthClient,
 };
@@ -257,8 +257,7 @@ fn fields(params: &Params) -> Result<Option<Vec<CustomField>>, ApiError> {
         (list, None) => ("custom_fields", list.cloned().unwrap_or_default()),
     };
     only(name, &list, CUSTOM_FIELD)?;
-    serde_json::from_value(list)
-        .map_err(|e| ApiError::field(name, format!("`{name}` is not a list of fields: {e}")))
+    Ok(read_value(name, &list)?)
 }
 
 /// What an app is made of, with what is given in the place of what was.

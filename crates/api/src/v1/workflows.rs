@@ -8,7 +8,7 @@ use millrace_engine::{
     UpdateWorkflow, WorkflowView,
 };
 use millrace_model::ids::WorkflowId;
-use millrace_model::workflow::Deployment;
+use millrace_model::workflow::{Deployment, WorkflowTag};
 use serde_json::{Value, json};
 
 use crate::App;
@@ -27,10 +27,10 @@ fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
     }
 }
 
-/// A workflow, with its draft's revision as the entity tag.
+/// A workflow, with its entity tag.
 fn shown(app: &App, fields: &Fields, view: &WorkflowView) -> Response {
     let mut response = fields.data(WorkflowOut::show(view, &app.config, None));
-    if let Ok(tag) = HeaderValue::try_from(format!("\"{}\"", view.workflow.drafted.revision)) {
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{}\"", WorkflowTag::of(&view.workflow))) {
         response.headers_mut().insert(header::ETAG, tag);
     }
     response

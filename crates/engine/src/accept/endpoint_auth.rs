@@ -14,6 +14,7 @@ use serde_json::Value;
 use sha2::Sha256;
 
 use crate::accept::webhook_secrets::{check_secret, unwrapped, webhook_keys};
+use crate::read_value::read_value;
 use crate::tenants::secrets::same;
 use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError, check_scope};
@@ -58,8 +59,7 @@ impl Engine {
     ) -> Result<Option<EndpointAuth>, EngineError> {
         let field = format!("{field}.props.auth");
         let Some(given) = given else { return Ok(before.cloned()) };
-        let request: AuthRequest =
-            serde_json::from_value(given.clone()).map_err(|e| EngineError::not_read(&field, &e))?;
+        let request: AuthRequest = read_value(&field, given)?;
         let kind = match request.r#type.as_str() {
             "none" => return Ok(None),
             "bearer" | "static_bearer_token" => AuthKind::Bearer,

@@ -10,6 +10,7 @@ pub(crate) mod forms;
 pub(crate) mod hooks;
 pub(crate) mod marks;
 pub(crate) mod new_records;
+pub(crate) mod precondition;
 pub(crate) mod registries;
 pub(crate) mod requests;
 mod responses;

@@ -1,14 +1,19 @@
 //! Settings of a workflow in requests, and their validation.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use millrace_model::limits::{RETRIES_MAX, RETRY_FIRST_MS, Retry, Throttle};
 use millrace_model::source::CALLS_PER_ISOLATE_MAX;
 use millrace_model::workflow::Settings;
 use schemars::JsonSchema;
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, IntoDeserializer as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::checks::recipients;
+use crate::read_value::read_value;
 use crate::{EngineConfig, EngineError};
 
 /// The largest heap that a workflow may ask for, MiB.
@@ -57,24 +62,13 @@ impl SettingsRequest {
     /// that is none is refused too: a limit that is written wrongly would otherwise be missed only
     /// when it was needed.
     pub fn read(settings: &Value) -> Result<Self, EngineError> {
-        let Value::Object(given) = settings else {
-            return Err(EngineError::invalid(
-                "settings",
-                "`settings` is not of the expected form; allowed is an object",
-            ));
-        };
-        // Their names, each without a value.
-        let known = serde_json::to_value(Self::default()).unwrap_or_default();
-        let known: Vec<String> =
-            known.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
-        for (name, value) in given {
-            if !known.contains(name) {
-                return Err(EngineError::unknown_field("settings", name, &known));
-            }
-            Self::deserialize(json!({ (name): value }))
-                .map_err(|e| EngineError::not_read(&format!("settings.{name}"), &e))?;
+        // A list would be read as the fields in their order.
+        if !settings.is_object() {
+            let shown = millrace_model::shown(&settings.to_string());
+            let message = format!("`settings` is `{shown}`, allowed is an object");
+            return Err(EngineError::invalid("settings", message));
         }
-        Self::deserialize(settings).map_err(|e| EngineError::not_read("settings", &e))
+        read_value("settings", settings)
     }
 }
 
@@ -89,13 +83,50 @@ pub enum Choice<T> {
     Value(T),
 }
 
-/// By hand, as serde's own tells of neither form what is wrong with it.
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Choice<T> {
+/// By hand, as serde's own does not say what is wrong with either form.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Choice<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Bool(flag) => Ok(Self::Flag(flag)),
-            value => serde_json::from_value(value).map(Self::Value).map_err(D::Error::custom),
-        }
+        deserializer.deserialize_any(ChoiceVisitor(PhantomData))
+    }
+}
+
+struct ChoiceVisitor<T>(PhantomData<T>);
+
+/// What is no flag is read as the value, whose errors say what is expected and where.
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ChoiceVisitor<T> {
+    type Value = Choice<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or a boolean")
+    }
+
+    fn visit_bool<E: de::Error>(self, flag: bool) -> Result<Choice<T>, E> {
+        Ok(Choice::Flag(flag))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Choice<T>, E> {
+        T::deserialize(number.into_deserializer()).map(Choice::Value)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Choice<T>, E> {
+        T::deserialize(number.into_deserializer()).map(Choice::Value)
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Choice<T>, E> {
+        T::deserialize(number.into_deserializer()).map(Choice::Value)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Choice<T>, E> {
+        T::deserialize(text.into_deserializer()).map(Choice::Value)
+    }
+
+    /// No value is a list, which a struct would take for its fields in their order.
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Choice<T>, A::Error> {
+        T::deserialize(().into_deserializer()).map(Choice::Value)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Choice<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Choice::Value)
     }
 }
 

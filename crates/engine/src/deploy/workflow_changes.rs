@@ -4,14 +4,15 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeploymentId, WorkflowId};
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::Workflow;
+use millrace_model::workflow::{Workflow, WorkflowTag};
 use millrace_store::{Interfaces, StoreError};
 
 use crate::background::Task;
 use crate::checks::{check_name, checked_note};
 use crate::deploy::marks::marked;
+use crate::deploy::precondition::check_tag;
 use crate::deploy::workflow_parts::UpdateWorkflow;
-use crate::deploy::workflows::{check_revision, checked_message, checked_tags};
+use crate::deploy::workflows::{checked_message, checked_tags};
 use crate::observe::views::{DeploymentView, WorkflowView};
 use crate::{Engine, EngineError};
 
@@ -31,7 +32,7 @@ impl Engine {
         let mut made = None;
         for _ in 0..TRIES_MAX {
             let mut workflow = self.owned_workflow(caller, id).await?;
-            check_revision(&workflow, update.over.as_deref())?;
+            check_tag(&workflow, update.over.as_deref())?;
             let read_at = workflow.updated_at;
             self.check_ids(&workflow, &update).await?;
             let (draft, built) = match made {
@@ -142,11 +143,11 @@ impl Engine {
         &self,
         caller: &Caller,
         id: &WorkflowId,
-        over: Option<Vec<i64>>,
+        over: Option<Vec<WorkflowTag>>,
     ) -> Result<WorkflowView, EngineError> {
         for _ in 0..TRIES_MAX {
             let mut workflow = self.owned_workflow(caller, id).await?;
-            check_revision(&workflow, over.as_deref())?;
+            check_tag(&workflow, over.as_deref())?;
             let read_at = workflow.updated_at;
             let live = match &workflow.deployment_id {
                 Some(live) => self.0.store.deployment(&caller.org_id, live).await?,

@@ -9,7 +9,7 @@ use millrace_model::props::{self, Site};
 use millrace_model::schedule::Schedule;
 use millrace_model::subscription::check_stream;
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
+use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowTag, WorkflowVersion};
 use serde_json::{Value, json};
 
 use crate::checks::checked_note;
@@ -155,8 +155,8 @@ pub struct UpdateWorkflow {
     pub note: Option<String>,
     /// All tags by which people find it.
     pub tags: Option<Vec<String>>,
-    /// Revisions of the draft, one of which is the present one; none: whatever is there is changed.
-    pub over: Option<Vec<i64>>,
+    /// Entity tags, one of which is the record's; none: whatever is there is changed.
+    pub over: Option<Vec<WorkflowTag>>,
 }
 
 /// A deployment that is asked for.
@@ -164,8 +164,8 @@ pub struct UpdateWorkflow {
 pub struct DeployRequest {
     /// What it says of itself.
     pub message: Option<String>,
-    /// Revisions of the draft, one of which is deployed; none: whatever is there.
-    pub over: Option<Vec<i64>>,
+    /// Entity tags, one of which is the record's; none: whatever is there is deployed.
+    pub over: Option<Vec<WorkflowTag>>,
 }
 
 /// What was built for a version and is stored with it.

@@ -21,6 +21,7 @@ use crate::background::Task;
 use crate::checks::{check_name, checked_note};
 use crate::deploy::marks::checked;
 use crate::deploy::new_records::NewWorkflow;
+use crate::deploy::precondition::check_tag;
 use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, UpdateWorkflow};
 use crate::error::removable;
 use crate::observe::views::{DeploymentView, WorkflowView};
@@ -96,7 +97,7 @@ impl Engine {
     ) -> Result<DeploymentView, EngineError> {
         let message = checked_message(request.message)?;
         let workflow = self.owned_workflow(caller, id).await?;
-        check_revision(&workflow, request.over.as_deref())?;
+        check_tag(&workflow, request.over.as_deref())?;
         let deployment =
             self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await?;
         self.deployed(caller, deployment).await
@@ -348,18 +349,6 @@ impl Engine {
         }
         Ok(deployment)
     }
-}
-
-/// That the draft is of a revision that the caller knows. None: the caller does not ask.
-pub(super) fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), EngineError> {
-    let drafted = &workflow.drafted;
-    if over.is_none_or(|over| over.contains(&drafted.revision)) {
-        return Ok(());
-    }
-    Err(EngineError::DraftChanged {
-        id: workflow.id.to_string(),
-        drafted: Box::new(drafted.clone()),
-    })
 }
 
 /// Tags as they are kept: each once, without blanks around them. None has a comma, by which people

@@ -3,6 +3,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, data } from "~/api/client";
+import { ApiError } from "~/api/errors";
 import { forget, keep, keptOf } from "~/shell/kept";
 import { say } from "~/ui/toast";
 import {
@@ -15,6 +16,9 @@ import {
   typedWith,
 } from "./settings-form";
 import { useBuilder } from "./use-builder";
+
+/** How often the form is saved anew over a record that changed meanwhile. */
+const TRIES_MAX = 3;
 
 /** Fields that somebody else changed to other values than this form, and their values. */
 class FieldsChanged extends Error {
@@ -40,15 +44,28 @@ export function useSettingsForm() {
   const save = useMutation({
     /** `over`: the values of others that are known and written over. */
     mutationFn: async ({ typed, over }: { typed: Typed; over?: Form }) => {
-      const path = { id: base.id };
-      const record = await data(client.GET("/v1/workflows/{id}", { params: { path } }));
-      const theirs = formOf(record);
-      const conflicts = conflictsOf(typed, theirs).filter((name) => over?.[name] !== theirs[name]);
-      builder.note(record);
-      if (conflicts.length > 0) throw new FieldsChanged(conflicts, theirs);
-      return data(
-        client.PUT("/v1/workflows/{id}", { params: { path }, body: settingsRequest(typed) }),
-      );
+      const params = { path: { id: base.id } };
+      for (let tries = 1; ; tries += 1) {
+        const read = client.GET("/v1/workflows/{id}", { params });
+        const record = await data(read);
+        const theirs = formOf(record);
+        const conflicts = conflictsOf(typed, theirs).filter(
+          (name) => over?.[name] !== theirs[name],
+        );
+        builder.note(record);
+        if (conflicts.length > 0) throw new FieldsChanged(conflicts, theirs);
+        const header = { "If-Match": (await read).response.headers.get("etag") ?? "*" };
+        try {
+          const body = settingsRequest(typed);
+          return await data(
+            client.PUT("/v1/workflows/{id}", { params: { ...params, header }, body }),
+          );
+        } catch (error) {
+          // Changed since it was read: what was changed is held against what is typed.
+          const isChanged = error instanceof ApiError && error.status === 412;
+          if (!isChanged || tries === TRIES_MAX) throw error;
+        }
+      }
     },
     onSuccess: (record) => {
       builder.note(record);
