@@ -386,7 +386,7 @@ async fn r4_1_notes_and_tags_are_said_of_a_workflow_and_find_it() {
         (json!({ "tags": ["x".repeat(51)] }), "tags"),
         (json!({ "tags": ["a\nb"] }), "tags"),
         (json!({ "tags": (0..21).map(|n| n.to_string()).collect::<Vec<_>>() }), "tags"),
-        (json!({ "tags": [7] }), "tags"),
+        (json!({ "tags": [7] }), "tags[0]"),
         (json!({ "tags": { "a": 1 } }), "tags"),
         (json!({ "note": 7 }), "note"),
     ] {

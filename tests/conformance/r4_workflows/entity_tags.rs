@@ -28,12 +28,12 @@ async fn r4_1_the_entity_tag_guards_every_field_of_a_workflow_that_can_be_set() 
         let changed = changed.data();
         assert_eq!(changed["revision"], revision, "no part of the draft: {theirs}");
         let mine = json!({ "note": "mine", "steps": steps("'mine'") });
-        for (method, path) in [
-            (Method::PUT, path.clone()),
-            (Method::POST, format!("{path}/deploy")),
-            (Method::POST, format!("{path}/discard")),
+        for (method, path, body) in [
+            (Method::PUT, path.clone(), &mine),
+            (Method::POST, format!("{path}/deploy"), &json!({})),
+            (Method::POST, format!("{path}/discard"), &json!({})),
         ] {
-            let (refused, _) = over(&server, method, &path, &format!("W/{tag}"), &mine).await;
+            let (refused, _) = over(&server, method, &path, &format!("W/{tag}"), body).await;
             assert_eq!(refused.refusal(), (412, "record_changed"), "{path} after {theirs}");
             assert_eq!(refused.json["details"]["fields"], fields, "{}", refused.text);
         }
