@@ -133,6 +133,7 @@ impl Output {
             std::fs::rename(part, path)
                 .map_err(|source| CliError::Write { path: path.clone(), source })?;
         }
+        self.file = None;
         let counts: Value = serde_json::from_slice(end).unwrap_or_default();
         let count = |of: &str| counts["data"][of].as_u64().unwrap_or(0);
         printer::note(&format!(
@@ -142,6 +143,16 @@ impl Output {
             count("events")
         ));
         Ok(())
+    }
+}
+
+impl Drop for Output {
+    /// What is not whole does not stay.
+    fn drop(&mut self) {
+        if let Some((part, _)) = &self.file {
+            // It may be gone already.
+            let _ = std::fs::remove_file(part);
+        }
     }
 }
 

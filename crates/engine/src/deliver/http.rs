@@ -8,6 +8,7 @@ use millrace_model::error_chain;
 use millrace_model::http::check_headers;
 use millrace_model::json;
 use millrace_store::Delivery;
+use percent_encoding::percent_decode_str;
 use reqwest::header::{
     AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION,
 };
@@ -112,7 +113,7 @@ pub(crate) async fn send(reach: &Reach, delivery: &Delivery, parent: Option<&str
 
 /// The request that follows a redirect: 307 and 308 repeat it, others become a GET. Another host
 /// gets no credentials.
-fn redirected(mut request: Request, to: Url, status: StatusCode) -> Request {
+fn redirected(mut request: Request, mut to: Url, status: StatusCode) -> Request {
     let is_elsewhere = (to.host_str(), to.port_or_known_default())
         != (request.url().host_str(), request.url().port_or_known_default());
     let headers = request.headers_mut();
@@ -120,6 +121,9 @@ fn redirected(mut request: Request, to: Url, status: StatusCode) -> Request {
         for name in [AUTHORIZATION, COOKIE] {
             headers.remove(name);
         }
+    }
+    if let Some(of_address) = taken_credentials(&mut to) {
+        headers.insert(AUTHORIZATION, of_address);
     }
     if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
         headers.remove(CONTENT_TYPE);
@@ -149,6 +153,26 @@ fn unreachable(why: &Unreachable) -> Tried {
             Tried::Later { status: None, error: why.to_string() }
         }
     }
+}
+
+fn basic(pair: &[u8]) -> HeaderValue {
+    let text = format!("Basic {}", STANDARD.encode(pair));
+    // Base64 is valid in a header.
+    let mut value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("Basic"));
+    value.set_sensitive(true);
+    value
+}
+
+/// Takes user and password out of an address, for the header: clients log addresses.
+fn taken_credentials(url: &mut Url) -> Option<HeaderValue> {
+    let pair = [url.username(), ":", url.password().unwrap_or_default()].concat();
+    if pair == ":" {
+        return None;
+    }
+    let pair: Vec<u8> = percent_decode_str(&pair).collect();
+    // An address with a host takes them.
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    Some(basic(&pair))
 }
 
 fn build(request: Sent) -> Result<Request, String> {
@@ -192,13 +216,12 @@ fn build(request: Sent) -> Result<Request, String> {
             Some(json.to_string())
         }
     };
+    let of_address = taken_credentials(&mut url);
     if let Some(auth) = request.auth {
-        let pair =
-            STANDARD.encode(format!("{}:{}", auth.username, auth.password.unwrap_or_default()));
-        let mut value = HeaderValue::from_str(&format!("Basic {pair}"))
-            .map_err(|_| "`auth` cannot be sent".to_owned())?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        let pair = format!("{}:{}", auth.username, auth.password.unwrap_or_default());
+        headers.insert(AUTHORIZATION, basic(pair.as_bytes()));
+    } else if let Some(of_address) = of_address {
+        headers.insert(AUTHORIZATION, of_address);
     }
     let mut built = Request::new(method, url);
     *built.headers_mut() = headers;
@@ -307,6 +330,30 @@ mod tests {
             built(form).expect("builds").body().and_then(|b| b.as_bytes()),
             Some(b"a=b+c&n=1".as_slice())
         );
+    }
+
+    #[test]
+    fn user_and_password_of_an_address_are_sent_and_stand_in_no_address() {
+        let authorization = |request: &Request| {
+            let value = request.headers().get(AUTHORIZATION)?;
+            Some((value.to_str().expect("text").to_owned(), value.is_sensitive()))
+        };
+        let request = built(json!({ "url": "http://us:p%40w@x.test/y" })).expect("builds");
+        assert_eq!(request.url().as_str(), "http://x.test/y");
+        assert_eq!(
+            authorization(&request),
+            Some((format!("Basic {}", STANDARD.encode("us:p@w")), true))
+        );
+        let to = Url::parse("http://other@z.test/").expect("an address");
+        let request = redirected(request, to, StatusCode::FOUND);
+        assert_eq!(request.url().as_str(), "http://z.test/");
+        assert_eq!(
+            authorization(&request),
+            Some((format!("Basic {}", STANDARD.encode("other:")), true))
+        );
+        let both =
+            json!({ "url": "http://us:pw@x.test", "auth": { "username": "u", "password": "p" } });
+        assert_eq!(authorization(&built(both).expect("builds")), Some(("Basic dTpw".into(), true)));
     }
 
     #[test]
