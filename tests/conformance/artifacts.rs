@@ -90,3 +90,16 @@ async fn files_of_artifacts_that_nothing_uses_are_removed_on_postgres() {
     let database = cluster.database().await;
     unused_files_go(&["--database-url", &database.url()]).await;
 }
+
+/// They take as long to load as the rest of a process.
+#[tokio::test]
+async fn a_process_loads_modules_for_https_only_for_code_that_may_use_them() {
+    let server = Server::shared().await;
+    let loaded = |more: &str| {
+        format!(
+            "{more} export default {{ name: 'l', version: '1', run() {{ return process.moduleLoadList.includes('NativeModule _tls_wrap'); }} }};"
+        )
+    };
+    assert_eq!(server.returned(&loaded(""), json!({})).await, false);
+    assert_eq!(server.returned(&loaded("import 'node:https';"), json!({})).await, true);
+}

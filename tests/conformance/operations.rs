@@ -1074,16 +1074,3 @@ fn a_start_with_too_few_open_files_says_what_to_raise() {
         assert!(!folder.path().join("data").exists(), "it made its folder");
     }
 }
-
-/// They take as long to load as the rest of a process.
-#[tokio::test]
-async fn a_process_loads_modules_for_https_only_for_code_that_may_use_them() {
-    let server = Server::shared().await;
-    let loaded = |more: &str| {
-        format!(
-            "{more} export default {{ name: 'l', version: '1', run() {{ return process.moduleLoadList.includes('NativeModule _tls_wrap'); }} }};"
-        )
-    };
-    assert_eq!(server.returned(&loaded(""), json!({})).await, false);
-    assert_eq!(server.returned(&loaded("import 'node:https';"), json!({})).await, true);
-}

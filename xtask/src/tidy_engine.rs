@@ -7,7 +7,18 @@ use std::path::Path;
 /// before it, and what stands in the same line. All others may use everything. A file of a folder
 /// that is not listed whole stands here by its path.
 const WALLED: &[&[&str]] = &[
-    &["answers", "background", "cache", "checks", "config", "ctx", "error", "one_by_one", "owners"],
+    &[
+        "answers",
+        "background",
+        "cache",
+        "checks",
+        "config",
+        "ctx",
+        "edit_conflict",
+        "error",
+        "one_by_one",
+        "owners",
+    ],
     &["reach"],
     &["test_ctx", "trace_context"],
     &["tenants"],

@@ -6,9 +6,7 @@ use millrace_model::bounded_body::BodyTooLarge;
 use serde_json::Value;
 
 use crate::files::root::OutOfReach;
-use crate::reasons::{
-    head, is_no_tls, is_of_project, is_untrusted, listed, owned, reason, root_cause,
-};
+use crate::reasons::{self, head, is_no_tls, is_of_project, is_untrusted, listed, owned, reason};
 use crate::terminal::prompt::INTERRUPTED;
 
 /// An error of a command. Its text follows `error:`, the hint stands on the next line.
@@ -16,7 +14,7 @@ use crate::terminal::prompt::INTERRUPTED;
 pub(crate) enum CliError {
     #[error("{sentence}")]
     Refused { status: u16, code: String, sentence: String, details: Value },
-    #[error("could not reach the server at `{url}`: {}", root_cause(source))]
+    #[error("could not reach the server at `{url}`: {}", reasons::root_cause(source))]
     Unreachable { url: String, source: reqwest::Error },
     #[error("the server at `{url}` did not begin an answer within {secs} seconds")]
     Silent { url: String, secs: u64 },
@@ -191,11 +189,9 @@ impl CliError {
                 return missing_props(details).or_else(|| thrown_at(details));
             }
             Self::Unreachable { url, source } if url.starts_with("https:") && is_no_tls(source) => {
-                "does the server speak https there? name its address with http:// where it does not"
+                reasons::NO_TLS
             }
-            Self::Unreachable { source, .. } if is_untrusted(source) => {
-                "is its certificate one of your own? name the file of the authority that signed it in SSL_CERT_FILE; the server's certificate itself must not be one (CA:FALSE), and must name the host of the address"
-            }
+            Self::Unreachable { source, .. } if is_untrusted(source) => reasons::UNTRUSTED,
             Self::Unreachable { .. } | Self::Silent { .. } => {
                 "is the server running? start one with `millrace serve`, or name another with --url"
             }

@@ -35,7 +35,14 @@ pub(crate) fn is_no_tls(error: &reqwest::Error) -> bool {
     error.is_connect() && root_cause(error).contains("corrupt message")
 }
 
-/// Whether the certificate of what answered is not trusted here.
+/// What to do where what answered does not speak TLS.
+pub(crate) const NO_TLS: &str =
+    "does the server speak https there? name its address with http:// where it does not";
+
+/// What to do where the certificate of what answered is not trusted here.
+pub(crate) const UNTRUSTED: &str = "is its certificate one of your own? name the file of the authority that signed it in SSL_CERT_FILE; the server's certificate itself must not be one (CA:FALSE), and must name the host of the address";
+
+/// Whether it is not.
 pub(crate) fn is_untrusted(error: &reqwest::Error) -> bool {
     error.is_connect() && root_cause(error).contains("invalid peer certificate")
 }

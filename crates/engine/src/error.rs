@@ -11,7 +11,7 @@ use millrace_model::schedule::ScheduleError;
 use millrace_model::tenant::{Caller, Scope, Scopes};
 use serde_json::{Value, json};
 
-use crate::deploy::precondition::EditConflict;
+use crate::edit_conflict::EditConflict;
 
 /// The families of errors; the API gives each its status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,9 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::ask::{Asks, Desk};
+use crate::ended_call::EndedCall;
 use crate::types::{
-    CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse, LateSink,
+    CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse,
 };
 use crate::wire::{FromHost, StepState, WireError, WireFailure, WirePause};
 
@@ -26,7 +27,7 @@ const CODE_CHARS_MAX: usize = 200;
 const STACK_BYTES_MAX: usize = 64 << 10;
 
 /// What a line of output counts beside its text, bytes: empty lines need room too.
-const LINE_BYTES: usize = 64;
+pub(crate) const LINE_BYTES: usize = 64;
 /// A call that writes so many times what is kept of its output is ended: reading on costs the
 /// server, and keeps nothing.
 const FLOOD_FACTOR: usize = 256;
@@ -35,9 +36,6 @@ const FLOOD_FACTOR: usize = 256;
 const SHOWN_BYTES_MAX: usize = 512 << 20;
 /// Props of a step that are shown, bytes; the runtime keeps them to a fourth.
 const SHOWN_PROPS_BYTES_MAX: usize = 64 << 10;
-/// What is kept of a call's output after its end, bytes.
-const LATE_BYTES_MAX: usize = 64 << 10;
-
 /// Events that a call may emit, and what it may send, in all: each is stored and delivered by
 /// itself.
 const EMITS_MAX: usize = 10_000;
@@ -69,25 +67,6 @@ pub(crate) struct UnderWay {
     pub(crate) awaits: bool,
     /// It said that its code has begun.
     pub(crate) entered: bool,
-}
-
-/// A call that is over, of which lines may still come.
-pub(crate) struct EndedCall {
-    sink: Arc<dyn LateSink>,
-    bytes_left: usize,
-}
-
-impl EndedCall {
-    /// Hands a line on, or what there is room for.
-    pub(crate) fn line(&mut self, level: &str, mut text: String, ts_ms: i64) {
-        let Some(room) = self.bytes_left.checked_sub(LINE_BYTES) else { return };
-        if text.len() > room {
-            text.truncate(text.floor_char_boundary(room));
-            text.push_str(" [cut]");
-        }
-        self.bytes_left = room.saturating_sub(text.len());
-        self.sink.line(LogLevel::parse(level), text, ts_ms);
-    }
 }
 
 /// What a frame means for its call.
@@ -140,7 +119,7 @@ impl UnderWay {
 
     /// Where lines go that come of it after its end.
     pub(crate) fn late(&self) -> Option<EndedCall> {
-        self.sink.late().map(|sink| EndedCall { sink, bytes_left: LATE_BYTES_MAX })
+        self.sink.late().map(EndedCall::new)
     }
 
     pub(crate) fn end(self, ended: Ended) {

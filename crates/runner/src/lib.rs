@@ -6,9 +6,11 @@
 mod ask;
 mod call;
 mod egress;
+mod ended_call;
 mod examine;
 mod host;
 mod host_pool;
+mod isolate;
 mod leaving;
 mod node;
 mod outgoing;

@@ -1,5 +1,6 @@
 //! Runner: queues calls, starts hosts for them and ends hosts.
 
+mod events;
 mod queued;
 
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::call::UnderWay;
 use crate::host::exit::{self, lacks_room};
-use crate::host::{Blank, ExitReason, Host, HostEvent, HostState};
+use crate::host::{Blank, ExitReason, HostState};
 use crate::host_pool::{End, HostPool, Queued, QueuedCall, Staffing, key};
 use crate::leaving::Leaving;
 use crate::node::check_node;
@@ -24,7 +25,7 @@ pub use crate::runner::queued::QueuedRun;
 use crate::sandbox::{self, ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
 use crate::shares::Shares;
 use crate::types::{
-    Call, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig, RunnerStats, StartError,
+    Call, CallOutcome, EffectSink, IsolateSpec, RunnerConfig, RunnerStats, StartError,
 };
 
 /// A timer that is so late is of a server that stood still: it was stopped, or the machine was.
@@ -289,69 +290,6 @@ impl Runner {
         pool.add(spec, host);
         self.refill();
         Ok(())
-    }
-
-    /// What a host's supervisor reports. Called without locks held.
-    fn on_event(&self, host: &Arc<Host>, event: HostEvent) {
-        let mut pool = self.0.pool.lock();
-        match event {
-            HostEvent::Freed => {
-                if host.state() == HostState::Serving {
-                    return pool.serve(host);
-                }
-                if !host.is_idle() {
-                    return;
-                }
-                pool.remove(host);
-                host.kill(ExitReason::Ended);
-            }
-            HostEvent::Entered => return pool.serve(host),
-            HostEvent::LeftRunning => {
-                // Its code may never have begun.
-                pool.serve(host);
-                drop(pool);
-                return self.end_if_it_goes_on(host);
-            }
-            HostEvent::GaveBack(call) => {
-                pool.requeue(host, call);
-                self.0.waits.notify_one();
-            }
-            HostEvent::LoadFailed(failure) => {
-                pool.remove(host);
-                host.kill(ExitReason::Ended);
-                pool.fail(&host.isolate, &failure);
-            }
-            HostEvent::Ended(unloaded) => {
-                pool.remove(host);
-                for call in host.take_ahead() {
-                    pool.requeue(host, call);
-                }
-                // One that we ended while it loaded is no fault of the code: another host loads it.
-                if let Some(failure) =
-                    unloaded.filter(|failure| failure.kind != FailureKind::HostLost)
-                {
-                    pool.fail(&host.isolate, &failure);
-                }
-                pool.serve(host);
-            }
-        }
-        drop(pool);
-        self.staff();
-    }
-
-    /// Ends a host in a while, unless what its last call left running has ended by then.
-    fn end_if_it_goes_on(&self, host: &Arc<Host>) {
-        let (host, calls, most) =
-            (Arc::downgrade(host), host.ended(), self.0.config.left_running_max);
-        tokio::spawn(async move {
-            tokio::time::sleep(most).await;
-            if let Some(host) =
-                host.upgrade().filter(|host| host.has_left_running() && host.ended() == calls)
-                && host.ends_without_call(&format!("kept its process from other runs for {most:?}"))
-            {
-                host.kill(ExitReason::Ended);
-            }
-        });
     }
 
     fn start_blank(&self, heap_mb: u32) -> std::io::Result<Blank> {

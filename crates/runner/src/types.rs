@@ -253,10 +253,9 @@ pub struct IsolateSpec {
     pub calls_per_isolate: u32,
     /// Hosts that serve this code at the same time, at most.
     pub isolates_max: u32,
-    /// Whether calls must begin in the order in which they came: then a host is given the next one
-    /// once the code of the one before has begun. Else short ones are given to a busy host ahead,
-    /// so that it need not wait for the server between two of them; one may then begin before an
-    /// older one that another host has.
+    /// Whether calls must begin in the order in which they came: then the next one is given once
+    /// the code of the one before has begun. Else short ones are given to a busy host ahead, so
+    /// that it need not wait for the server; one may begin before an older one of another host.
     pub in_order: bool,
 }
 

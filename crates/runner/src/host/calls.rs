@@ -7,7 +7,8 @@ use std::time::Duration;
 use millrace_model::egress::Refusal;
 use tokio::time::Instant;
 
-use crate::call::{Ended, EndedCall, UnderWay};
+use crate::call::{Ended, UnderWay};
+use crate::ended_call::EndedCall;
 use crate::host::Host;
 use crate::host_pool::QueuedCall;
 use crate::wire::WireError;
