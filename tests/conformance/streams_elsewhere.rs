@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
-use millrace_tests::sse::{Frame, opened, until};
+use millrace_tests::sse::{Awaited, Frame, opened, until};
 use millrace_tests::{answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ async fn events_that_settle_elsewhere_while_a_server_hears_nothing_come_once_it_
         }
         let first = 2 + round * 4;
         let came = (first..first + 4).map(is).collect::<Vec<_>>();
-        let came: Vec<(&str, &dyn Fn(&Value) -> bool)> =
+        let came: Vec<Awaited<'_>> =
             came.iter().map(|is| ("event", is as &dyn Fn(&Value) -> bool)).collect();
         seen.extend(until(&mut stream, &came).await);
     }

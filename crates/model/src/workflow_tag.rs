@@ -109,8 +109,9 @@ mod tests {
 
     #[test]
     fn each_field_beside_the_draft_changes_the_tag_and_is_named() {
+        type Change = (&'static str, fn(&mut Workflow));
         let tag = WorkflowTag::of(&workflow());
-        let changes: [(&str, fn(&mut Workflow)); 5] = [
+        let changes: [Change; 5] = [
             ("name", |w| w.name = "v".into()),
             ("active", |w| w.active = false),
             ("note", |w| w.note = Some("n".into())),
