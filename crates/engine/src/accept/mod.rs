@@ -12,6 +12,7 @@ pub(crate) mod form_reader;
 pub(crate) mod http_event;
 pub(crate) mod kept_files;
 pub(crate) mod platform_api;
+pub(crate) mod receiving;
 pub(crate) mod refusals;
 pub(crate) mod transfer_encoding;
 pub(crate) mod uploads;

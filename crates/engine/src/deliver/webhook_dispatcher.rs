@@ -171,9 +171,7 @@ impl Dispatching {
                 break;
             }
             let tried = join_all(
-                batch
-                    .iter()
-                    .map(|delivery| self.try_delivery(&webhook, sealed.as_ref(), delivery)),
+                batch.iter().map(|delivery| self.try_delivery(&webhook, sealed.as_ref(), delivery)),
             )
             .await;
             let mut tries = Vec::with_capacity(batch.len());
