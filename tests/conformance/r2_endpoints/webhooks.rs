@@ -683,7 +683,7 @@ async fn r2_13_the_listeners_of_a_deployed_trigger_are_set_all_or_none() {
     let component = server.post("/components", &json!({ "component_code": SOURCE })).await.data();
     let deploy = json!({ "id": id(&component), "configured_props": {}, "workflow_id": "p_gone", "webhook_url": "http://127.0.0.1:9/new" });
     assert_eq!(server.post(&format!("{project}/triggers/deploy"), &deploy).await.status, 404);
-    assert_eq!(made().await, 2);
+    assert_eq!(made().await, 4);
     assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 1);
 }
 
