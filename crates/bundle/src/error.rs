@@ -57,6 +57,14 @@ pub enum BundleError {
         /// The limit.
         levels_max: usize,
     },
+    /// The bundler would make far more of it than is given.
+    #[error("`{place}`: {what}")]
+    Grows {
+        /// File, and line where it is one.
+        place: String,
+        /// What grows, and what to write instead.
+        what: String,
+    },
     /// A relative import that is not there.
     #[error("`{specifier}`, which {importer} imports, is not among the files of the component")]
     FileNotFound {
@@ -259,6 +267,7 @@ impl BundleError {
             Self::TimedOut { .. } | Self::TooMuchComputed { .. } => "bundle_timeout",
             Self::Build { .. }
             | Self::Nested { .. }
+            | Self::Grows { .. }
             | Self::FileIsFolder { .. }
             | Self::Manifest { .. } => "bundle_failed",
             Self::Registry { .. } => "registry_unreachable",

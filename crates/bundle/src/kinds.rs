@@ -6,7 +6,7 @@ use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, ModuleT
 
 use crate::author::Author;
 use crate::language::needs_lowering;
-use crate::{BundleError, depth, typescript};
+use crate::{BundleError, depth, growth, typescript};
 
 /// Refuses files that are nested too deep, and those whose fault the bundler would not name.
 pub(crate) fn check_given(author: &Author) -> Result<(), BundleError> {
@@ -14,8 +14,9 @@ pub(crate) fn check_given(author: &Author) -> Result<(), BundleError> {
         let kind = author.kind_of(&path, &path, &text);
         depth::check(&path, &text, kind)?;
         typescript::check_type_parameters(&path, &text, kind)?;
+        growth::check_enums(&path, &text, kind)?;
     }
-    Ok(())
+    growth::check_exports(&author.given(), |path, text| author.kind_of(path, path, text))
 }
 
 /// How syntax is lowered that the Node in use does not have, where the author's files have such.

@@ -13,6 +13,7 @@ mod dollar_flow;
 mod error;
 pub mod extract;
 mod facts_cache;
+mod growth;
 mod index;
 mod index_cache;
 mod kinds;

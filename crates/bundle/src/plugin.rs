@@ -21,6 +21,7 @@ use crate::author::{Author, OwnName, has_ending};
 use crate::dependencies::{Dependencies, From};
 use crate::depth;
 use crate::error::unsupported;
+use crate::growth;
 use crate::kinds::{module_type, names_factory, source_type};
 use crate::names::begun_by;
 use crate::overrides::Overrides;
@@ -468,7 +469,10 @@ impl Plugin for MillracePlugin {
         let unmarked = args.code.strip_prefix('\u{feff}');
         let given = unmarked.unwrap_or(args.code);
         if let Some(kind) = source_type(args.module_type).filter(|_| !self.is_checked(args.id)) {
-            depth::check(&self.shown(args.id), given, kind).map_err(|error| self.fail(error))?;
+            let shown = self.shown(args.id);
+            depth::check(&shown, given, kind)
+                .and_then(|()| growth::check_enums(&shown, given, kind))
+                .map_err(|error| self.fail(error))?;
             self.checked.lock().insert(args.id.to_owned());
         }
         let rewritten = rewritten(given).or_else(|| unmarked.map(str::to_owned));

@@ -14,7 +14,10 @@ use rolldown::{
     BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform,
     RawMinifyOptions, ResolveOptions, SourceMapType, TsConfig,
 };
-use rolldown_common::{BundlerTransformOptions, Output, OutputChunk, TreeshakeOptions};
+use rolldown_common::{
+    BundlerTransformOptions, InlineConstOption, OptimizationOption, Output, OutputChunk,
+    TreeshakeOptions,
+};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinError, JoinHandle};
@@ -406,6 +409,12 @@ fn options(root: PathBuf, transform: Option<BundlerTransformOptions>) -> Bundler
         // though such a call may throw: then code gives other results than in Node.
         treeshake: TreeshakeOptions::Boolean(false),
         minify: Some(RawMinifyOptions::Bool(false)),
+        // The bundler would compute constants, such as long sums of texts, in a time that grows with
+        // the third power of their length, and texts that double with each constant.
+        optimization: Some(OptimizationOption {
+            inline_const: Some(InlineConstOption::Bool(false)),
+            ..OptimizationOption::default()
+        }),
         code_splitting: Some(CodeSplittingMode::Bool(false)),
         // A package's tsconfig.json is about how it was made.
         tsconfig: Some(TsConfig::Auto(false)),

@@ -16,7 +16,7 @@ pub(crate) enum CliError {
     Refused { status: u16, code: String, sentence: String, details: Value },
     #[error("could not reach the server at `{url}`: {}", reasons::root_cause(source))]
     Unreachable { url: String, source: reqwest::Error },
-    #[error("the server at `{url}` did not begin an answer within {secs} seconds")]
+    #[error("the server at `{url}` did not answer within {secs} seconds")]
     Silent { url: String, secs: u64 },
     #[error(
         "the server at `{url}` redirects to `{to}`, and redirects of a server are not followed"

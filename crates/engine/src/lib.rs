@@ -74,6 +74,7 @@ pub use accept::uploads::{FilesIn, Pieces};
 pub use config::EngineConfig;
 pub use deliver::mailer::{check_mail, check_smtp};
 pub use deliver::s3::S3Config;
+pub use deliver::webhook_address::shown_address;
 pub use deliver::webhooks::NewWebhook;
 pub use deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 pub use deploy::configure::{FormOf, OptionsRequest};

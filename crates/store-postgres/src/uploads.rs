@@ -3,7 +3,7 @@
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::UploadId;
-use millrace_model::upload::Upload;
+use millrace_model::upload::{FOREVER, Upload};
 use millrace_store::{StoreError, StoreResult};
 
 use crate::db::text;
@@ -37,6 +37,13 @@ pub(crate) async fn finish(c: &Client, id: &UploadId, size: i64) -> StoreResult<
         0 => Err(StoreError::NotFound),
         _ => Ok(()),
     }
+}
+
+pub(crate) async fn expire(c: &Client, ids: &[UploadId], at: Timestamp) -> StoreResult<()> {
+    let ids: Vec<&str> = ids.iter().map(UploadId::as_str).collect();
+    let sql = "UPDATE uploads SET expires_at = $2 WHERE id = ANY ($1) AND expires_at < $3";
+    execute(c, sql, &[&ids, &at.ms(), &FOREVER.ms()]).await?;
+    Ok(())
 }
 
 /// The files are locked first: servers that clear away at once pass over each other's.

@@ -2,7 +2,7 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::UploadId;
-use millrace_model::upload::Upload;
+use millrace_model::upload::{FOREVER, Upload};
 use millrace_store::{StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
@@ -46,6 +46,17 @@ pub(crate) fn finish(c: &Connection, id: &UploadId, size: i64) -> StoreResult<()
         0 => Err(StoreError::NotFound),
         _ => Ok(()),
     }
+}
+
+pub(crate) fn expire(c: &Connection, ids: &[UploadId], at: Timestamp) -> StoreResult<()> {
+    for id in ids {
+        execute(
+            c,
+            "UPDATE uploads SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?3",
+            params![id.as_str(), at.ms(), FOREVER.ms()],
+        )?;
+    }
+    Ok(())
 }
 
 /// Part by part: a file may be larger than what the one writer should be held for.

@@ -42,6 +42,8 @@ pub trait Files: Send + Sync + 'static {
     async fn upload(&self, id: &UploadId) -> StoreResult<Option<Upload>>;
     /// A part of a file.
     async fn upload_part(&self, id: &UploadId, position: i64) -> StoreResult<Option<Vec<u8>>>;
+    /// Ends the time of files at `at`. Those that are gone, or files of a store, are left alone.
+    async fn expire_uploads(&self, ids: Vec<UploadId>, at: Timestamp) -> StoreResult<()>;
     /// Removes files whose time was over by `now`, part by part: at most `limit` parts, and as many
     /// files that have none left. How many of both.
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;

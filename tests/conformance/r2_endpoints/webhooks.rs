@@ -145,6 +145,34 @@ async fn r2_16_webhooks_are_made_listed_and_deleted() {
 }
 
 #[tokio::test]
+async fn r2_16_user_and_password_of_an_address_are_used_and_never_shown() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
+    let source = id(&server.source(SOURCE, json!({})).await);
+    let with = |user: &str| receiver.url.replacen("://", &format!("://{user}@"), 1);
+    let shown = with("***");
+    let refused = server.post("/webhooks", &json!({ "url": shown })).await;
+    assert_eq!(refused.refusal(), (422, "invalid_field"), "it stands for nothing yet");
+    let made = server.post("/webhooks", &json!({ "url": with("bob:s3cr3t") })).await.data();
+    assert_eq!(made["url"], json!(shown));
+    let hook = id(&made);
+    for path in [
+        "/webhooks".to_owned(),
+        "/users/me/webhooks".to_owned(),
+        format!("/webhooks/{hook}"),
+        "/search?q=127.0.0.1".to_owned(),
+    ] {
+        let text = server.get(&path).await.text;
+        assert!(text.contains(&hook) && text.contains(&shown), "{path}: {text}");
+        assert!(!text.contains("s3cr3t") && !text.contains("bob"), "{path}: {text}");
+    }
+    subscribe(&server, &source, &hook, "").await;
+    emit(&server, &source, json!({ "ns": [1] })).await;
+    let got = receiver.until(1).await;
+    assert_eq!(got[0].header("authorization"), format!("Basic {}", STANDARD.encode("bob:s3cr3t")));
+    assert!(is_signed(&got[0], made["secret"].as_str().expect("a secret")), "{got:?}");
+}
+
+#[tokio::test]
 async fn r2_16_webhooks_hear_sources_workflows_globs_channels_and_errors() {
     let (server, receiver) =
         (Server::start().await, Receiver::start(Does::says("204 No Content")).await);
@@ -640,12 +668,22 @@ async fn r2_13_the_listeners_of_a_deployed_trigger_are_set_all_or_none() {
     assert_eq!((made().await, all().await), (json!(2), Some(1)));
     assert_eq!(set(json!([here])).await.json["webhooks"], json!([kept]));
     assert_eq!(server.put(&webhooks, &json!({})).await.refusal(), (422, "invalid_field"));
+    // An address as it is shown keeps the webhook with its user and password; another user is
+    // another webhook.
+    let with = |user: &str| here.replacen("://", &format!("://{user}@"), 1);
+    let hooks = async |url: String| set(json!([url])).await.json["webhooks"][0]["id"].clone();
+    assert_eq!(set(json!([with("***")])).await.refusal(), (422, "invalid_field"));
+    let bob = hooks(with("bob:pass")).await;
+    assert_eq!(hooks(with("***")).await, bob);
+    assert_eq!(hooks(with("bob:pass")).await, bob);
+    assert_ne!(hooks(with("eve:pass")).await, bob);
+    set(json!([])).await;
     // A deploy that names a workflow that is not there runs no hook.
     let project = trigger.split("/deployed-triggers").next().expect("a path");
     let component = server.post("/components", &json!({ "component_code": SOURCE })).await.data();
     let deploy = json!({ "id": id(&component), "configured_props": {}, "workflow_id": "p_gone", "webhook_url": "http://127.0.0.1:9/new" });
     assert_eq!(server.post(&format!("{project}/triggers/deploy"), &deploy).await.status, 404);
-    assert_eq!(made().await, 2);
+    assert_eq!(made().await, 4);
     assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 1);
 }
 

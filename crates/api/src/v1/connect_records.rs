@@ -2,7 +2,7 @@
 //! its deserializers reject a whole answer for one field of another type, and then hand it on
 //! unread.
 
-use millrace_engine::{AccountView, SourceView};
+use millrace_engine::{AccountView, SourceView, shown_address};
 use millrace_model::account::{App, AuthType};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{ComponentType, SavedComponent};
@@ -136,7 +136,7 @@ record! {
     /// A webhook of a deployed trigger
     TriggerWebhookOut(webhook: &Webhook, key: Option<&String>) {
         id: WebhookId = webhook.id.clone(),
-        url: String = webhook.url.clone(),
+        url: String = shown_address(&webhook.url),
         signing_key_set: bool = true,
         #[serde(skip_serializing_if = "Option::is_none")]
         signing_key: Option<String> = key.cloned(),

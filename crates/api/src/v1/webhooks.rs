@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::NewWebhook;
+use millrace_engine::{NewWebhook, shown_address};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{UserId, WebhookDeliveryId, WebhookId};
 use millrace_model::json::shown;
@@ -27,7 +27,7 @@ record! {
         user_id: &'a UserId = &w.user_id,
         name: Option<&'a str> = w.name.as_deref(),
         description: Option<&'a str> = w.description.as_deref(),
-        url: &'a str = &w.url,
+        url: String = shown_address(&w.url),
         active: bool = w.active,
         failures: u32 = w.health.failures,
         paused_until: Option<i64> = w.health.paused_until.map(Timestamp::secs),
@@ -71,7 +71,7 @@ record! {
 
 input! {
     for NewWebhook {
-        /// Where events are sent
+        /// Where events are sent; its user and password are kept secret and shown as `***`
         url: OrEmpty,
         /// Its name
         name: Option<String>,

@@ -2,6 +2,7 @@
 //! hosts do. The npm registry is the real one, with a few small packages.
 
 mod extract;
+mod growth;
 mod packages;
 mod processes;
 mod sloppy;

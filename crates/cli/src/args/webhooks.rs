@@ -14,7 +14,7 @@ pub enum WebhookCommand {
         after_help = "Example: millrace webhooks add https://example.com/hook --name orders, then millrace subscriptions add order-mail wh_…"
     )]
     Add {
-        /// Where events are sent
+        /// Where events are sent; its user and password are kept secret and shown as `***`
         #[arg(value_name = "URL")]
         address: String,
         /// Its name

@@ -226,11 +226,9 @@ impl Client {
         &self,
         request: reqwest::RequestBuilder,
     ) -> Result<reqwest::Response, CliError> {
-        let silent =
-            |_| CliError::Silent { url: self.profile.url.clone(), secs: ANSWER_TIMEOUT.as_secs() };
         let response = tokio::time::timeout(ANSWER_TIMEOUT, request.send())
             .await
-            .map_err(silent)?
+            .map_err(|_| self.silent())?
             .map_err(|e| self.unreachable(e))?;
         if response.status().is_success() {
             Ok(response)
@@ -282,7 +280,15 @@ impl Client {
         CliError::NoAnswer { url: self.profile.url.clone() }
     }
 
+    fn silent(&self) -> CliError {
+        CliError::Silent { url: self.profile.url.clone(), secs: ANSWER_TIMEOUT.as_secs() }
+    }
+
     pub(crate) fn unreachable(&self, source: reqwest::Error) -> CliError {
+        // An answer that trickles in, or never begins. A connection has a time of its own.
+        if source.is_timeout() && !source.is_connect() {
+            return self.silent();
+        }
         CliError::Unreachable { url: self.profile.url.clone(), source: source.without_url() }
     }
 

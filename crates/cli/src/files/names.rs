@@ -20,9 +20,24 @@ pub(crate) const WORKFLOW_FILE: &str = "workflow.yaml";
 
 /// The name of a folder, such as a slug.
 pub(crate) fn folder(name: &str) -> Result<PathBuf, CliError> {
-    match problem_of_part(name) {
+    match problem_of_part(name).or(read_by_a_shell(name)) {
         None => Ok(PathBuf::from(name)),
         Some(why) => Err(CliError::BadName { name: name.to_owned(), why }),
+    }
+}
+
+/// Why a part of a path is more than a name to a shell or a program that gets it as an argument, or
+/// another name on another system.
+fn read_by_a_shell(part: &str) -> Option<&'static str> {
+    let is_read = |c| "$`\"'*?<>|;:".contains(c);
+    match part {
+        _ if part.starts_with('-') => Some("a part of it begins with a dash, as an option does"),
+        _ if part.starts_with('~') => Some("a part of it begins with `~`, as a home folder does"),
+        _ if part.contains(is_read) => {
+            Some("it holds a character that a shell or another system does not take for a name's")
+        }
+        _ if part.ends_with(['.', ' ']) => Some("a part of it ends with a dot or a space"),
+        _ => None,
     }
 }
 
@@ -41,7 +56,9 @@ pub(crate) fn code_file(folder: &Path, path: &str) -> Result<PathBuf, CliError> 
 /// As [`code_file`], for a manifest without anything that a tool runs.
 pub(crate) fn manifest(folder: &Path, path: &str) -> Result<PathBuf, CliError> {
     let bad = |why| CliError::BadName { name: path.to_owned(), why };
-    if let Some(why) = path.split('/').find_map(problem_of_part) {
+    if let Some(why) =
+        path.split('/').find_map(|part| problem_of_part(part).or(read_by_a_shell(part)))
+    {
         return Err(bad(why));
     }
     let is_code = Path::new(path)
@@ -105,6 +122,19 @@ mod tests {
             "\u{200c}.git/config.js",
             "a\u{1b}.js",
             "a\n.js",
+            "-rf.js",
+            "a/--eval=x.js",
+            "~/x.js",
+            "~root/x.js",
+            "C:/x.js",
+            "a/$(id).js",
+            "a`id`.js",
+            "a'b.js",
+            "a\"b.js",
+            "a;b.js",
+            "a|b.js",
+            "a /b.js",
+            "a./b.js",
         ] {
             assert!(matches!(code_file(at, path), Err(CliError::BadName { .. })), "{path}");
         }

@@ -13,18 +13,13 @@ const FOUND_BY_NAME: [(&[&str], &[&str]); 6] = [
     (
         &["json", "jsonc", "json5"],
         &[
-            "angular",
-            "biome",
             "bower",
             "composer",
             "deno",
-            "devcontainer",
             "eas",
             "firebase",
             "jsconfig",
-            "lerna",
             "nest-cli",
-            "nodemon",
             "npm-shrinkwrap",
             "nx",
             "package",
@@ -51,10 +46,7 @@ const FOUND_BY_NAME: [(&[&str], &[&str]); 6] = [
             "chart",
             "cloudbuild",
             "compose",
-            "docker-compose",
             "dvc",
-            "kustomization",
-            "lefthook",
             "millrace",
             "mkdocs",
             "netlify",
@@ -62,38 +54,70 @@ const FOUND_BY_NAME: [(&[&str], &[&str]); 6] = [
             "pnpm-lock",
             "pnpm-workspace",
             "pubspec",
-            "pulumi",
-            "serverless",
             "skaffold",
-            "taskfile",
             "workflow",
         ],
     ),
-    (&["md"], &["agent", "agents", "claude", "copilot-instructions", "gemini", "skill"]),
-    (&["xml"], &["build", "phpunit", "pom"]),
-    (&["txt"], &["cmakelists", "constraints", "requirements"]),
     (
-        &["mjs", "js", "ts", "cjs", "mts", "tsx", "jsx", "cts"],
-        &[
-            "brunch-config",
-            "cakefile",
-            "dangerfile",
-            "ember-cli-build",
-            "gruntfile",
-            "gulpfile",
-            "jakefile",
-            "jest-setup",
-            "knexfile",
-            "ormconfig",
-            "plopfile",
-            "pm2",
-            "setuptests",
-            "truffle-config",
-            "wallaby",
-            "webpackfile",
-        ],
+        &["md"],
+        &["agent", "agents", "claude", "copilot-instructions", "gemini", "qwen", "skill", "warp"],
     ),
+    (&["xml"], &["build", "phpunit", "pom"]),
+    (&["txt"], &["constraints", "requirements"]),
+    (&["mjs", "js", "ts", "cjs", "mts", "tsx", "jsx", "cts"], &["pm2", "setuptests"]),
 ];
+/// Names of tools' own files, whatever their ending: most tools read several formats, and later
+/// versions more.
+const TOOLS: [&str; 43] = [
+    "angular",
+    "babel",
+    "biome",
+    "brunch-config",
+    "cakefile",
+    "cmakelists",
+    "cmakepresets",
+    "cmakeuserpresets",
+    "dangerfile",
+    "devcontainer",
+    "docker-compose",
+    "dprint",
+    "ember-cli-build",
+    "eslint-local-rules",
+    "gruntfile",
+    "gulpfile",
+    "helmfile",
+    "jakefile",
+    "jest-preset",
+    "jest-setup",
+    "knexfile",
+    "knip",
+    "kustomization",
+    "lefthook",
+    "lerna",
+    "lint-staged",
+    "meson_options",
+    "mocharc",
+    "nodemon",
+    "ormconfig",
+    "package-scripts",
+    "plopfile",
+    "pnpmfile",
+    "pre-commit-hooks",
+    "pulumi",
+    "serverless",
+    "simple-git-hooks",
+    "taskfile",
+    "truffle",
+    "truffle-config",
+    "typedoc",
+    "wallaby",
+    "webpackfile",
+];
+/// Beginnings of such names: `gatsby-node.ts`, `requirements-dev.txt`.
+const TOOL_PREFIXES: [&str; 3] = ["gatsby-", "requirements-", "requirements_"];
+/// Names of code that tools look for at the top of a project only; below it they are authors'.
+const AT_THE_TOP: [&str; 6] =
+    ["codegen", "instrumentation", "instrumentation-client", "middleware", "proxy", "vercel"];
 /// Parts of a name between its first and its last that a file of data has none of, as in
 /// `jest.config.json`.
 const MIDDLES: [&str; 4] = ["conf", "config", "override", "workspace"];
@@ -129,8 +153,18 @@ const PLAIN_PARTS: [&str; 24] = [
 /// `a_spec.js`: `node --test`, vitest, jest, mocha, ava, deno and bun run it.
 const TEST_WORDS: [&str; 7] = ["bench", "cy", "e2e", "spec", "specs", "test", "tests"];
 /// Folders in which tools find what they run.
-const FOLDERS: [&str; 9] =
-    ["__mocks__", "__test__", "__tests__", "cypress", "e2e", "spec", "specs", "test", "tests"];
+const FOLDERS: [&str; 10] = [
+    "__mocks__",
+    "__test__",
+    "__tests__",
+    "cypress",
+    "e2e",
+    "requirements",
+    "spec",
+    "specs",
+    "test",
+    "tests",
+];
 /// Formats in which tools have their configuration: at the top of a folder, where tools look first,
 /// nobody needs a file of data in one.
 const CONFIGURATION: [&str; 7] = ["json", "json5", "jsonc", "md", "xml", "yaml", "yml"];
@@ -155,7 +189,12 @@ pub(crate) fn is_found_by_a_tool(path: &str) -> bool {
     } else {
         is_test(stem) || parts.any(|part| !is_plain(part))
     };
+    let is_code = !is_configuration && tree::ENDINGS.contains(&ending);
     by_name
+        // Of code, `serverless.app.mjs` is an author's.
+        || TOOLS.contains(if is_code { &stem } else { &first })
+        || TOOL_PREFIXES.iter().any(|prefix| first.starts_with(prefix))
+        || (is_top && is_code && AT_THE_TOP.contains(&stem))
         || by_parts
         || folders.split('/').any(|folder| FOLDERS.contains(&folder))
         || (is_configuration && is_top)
@@ -231,6 +270,37 @@ mod tests {
             "lib/knexfile.js",
             "lib/jest.config.json",
             "src/setupTests.ts",
+            "serverless.js",
+            "serverless.ts",
+            "sub/serverless.json",
+            "gatsby-node.js",
+            "gatsby-ssr.tsx",
+            "simple-git-hooks.js",
+            "package-scripts.js",
+            "vercel.ts",
+            "codegen.ts",
+            "knip.ts",
+            "middleware.ts",
+            "instrumentation.ts",
+            "eslint-local-rules.js",
+            "jest-preset.js",
+            "pnpmfile.js",
+            "truffle.js",
+            "typedoc.js",
+            "mocharc.js",
+            "requirements-dev.txt",
+            "requirements/dev.txt",
+            "meson_options.txt",
+            "sub/CMakePresets.json",
+            "CMakeUserPresets.json",
+            "sub/helmfile.yaml",
+            "sub/pre-commit-hooks.yaml",
+            "circle.yml",
+            "launch.json",
+            "tasks.json",
+            "mcp.json",
+            "sub/QWEN.md",
+            "sub/WARP.md",
         ] {
             assert!(is_found_by_a_tool(path), "{path}");
         }
@@ -263,6 +333,10 @@ mod tests {
             "build.mjs",
             "jquery.min.js",
             "steps/app.mjs",
+            "lib/middleware.mjs",
+            "steps/server.ts",
+            "serverless.app.mjs",
+            "requirement.txt",
         ] {
             assert!(!is_found_by_a_tool(path), "{path}");
         }

@@ -11,7 +11,9 @@ pub(crate) mod form_head;
 pub(crate) mod form_reader;
 pub(crate) mod http_event;
 pub(crate) mod kept_files;
+mod own_secrets;
 pub(crate) mod platform_api;
+pub(crate) mod receiving;
 pub(crate) mod refusals;
 pub(crate) mod transfer_encoding;
 pub(crate) mod uploads;
@@ -75,6 +77,7 @@ impl Engine {
             }
             None => false,
         };
+        own_secrets::hide(&mut request.headers);
         let event = http_event(&request, receiver);
         // A request may wait for its answer for minutes; the event has all of it.
         drop((std::mem::take(&mut request.body), request.encoded.take(), request.parsed.take()));

@@ -17,6 +17,7 @@ use crate::accept::form_head::Word;
 use crate::accept::form_reader::{FormError, FormReader};
 use crate::accept::http_event::add_pair;
 use crate::accept::kept_files::FILE_BYTES_MIN;
+use crate::accept::receiving::{Receiving, too_large};
 use crate::deliver::s3::UNRESERVED;
 use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
@@ -78,23 +79,25 @@ impl Engine {
         files: FilesIn,
         body: Pieces,
     ) -> Result<Value, EngineError> {
-        let mut left = Left::of(self.0.config.upload_max_bytes);
-        match files {
+        let mut receiving = Receiving::new(&self.0.ctx, self.0.config.upload_max_bytes);
+        let seen = match files {
             FilesIn::Body { media_type } => {
                 let pieces = body.map_err(|error| EngineError::from(BodyFault::of(&error)));
-                let url = self.keep(org, ("body", &media_type), pieces, &mut left).await?;
-                Ok(json!({ "raw_body_url": url }))
+                let url = self.keep(org, ("body", &media_type), pieces, &mut receiving).await?;
+                json!({ "raw_body_url": url })
             }
             FilesIn::Form { boundary, media_type, text_max } => {
                 self.take_form(
                     org,
                     (boundary, body),
                     (charset_of(&media_type), text_max),
-                    &mut left,
+                    &mut receiving,
                 )
-                .await
+                .await?
             }
-        }
+        };
+        receiving.keep();
+        Ok(seen)
     }
 
     /// Keeps the files of a form. Its texts are decoded once all of it is here: the field that
@@ -104,9 +107,9 @@ impl Engine {
         org: &OrgId,
         (boundary, body): (String, Pieces),
         (charset, text_max): (Option<&'static Encoding>, usize),
-        left: &mut Left,
+        files: &mut Receiving,
     ) -> Result<Value, EngineError> {
-        let max = u64::try_from(left.0.saturating_add(text_max)).unwrap_or(u64::MAX);
+        let max = u64::try_from(files.left().saturating_add(text_max)).unwrap_or(u64::MAX);
         let mut form = FormReader::new(body, boundary, max);
         let (mut fields, mut text_left) = (Vec::<(Word, FieldValue)>::new(), text_max);
         let mut count = |bytes: usize| {
@@ -135,7 +138,7 @@ impl Engine {
                     let media_type = part.media_type.unwrap_or_else(|| BYTES.to_owned());
                     let pieces = form.rest().map_err(|e| refused(e, max));
                     FieldValue::File(
-                        self.keep_in_form(org, (&file_name, &media_type), pieces, left).await?,
+                        self.keep_in_form(org, (&file_name, &media_type), pieces, files).await?,
                     )
                 }
                 None => {
@@ -165,7 +168,7 @@ impl Engine {
                         None => {
                             let media_type = media_type.unwrap_or_else(|| BYTES.to_owned());
                             let once = futures::stream::once(async move { Ok(bytes) });
-                            self.keep_in_form(org, (&name, &media_type), once, left).await?
+                            self.keep_in_form(org, (&name, &media_type), once, files).await?
                         }
                     }
                 }
@@ -181,9 +184,9 @@ impl Engine {
         org: &OrgId,
         (file_name, media_type): (&str, &str),
         pieces: impl Stream<Item = Result<Bytes, EngineError>>,
-        left: &mut Left,
+        files: &mut Receiving,
     ) -> Result<Value, EngineError> {
-        let url = self.keep(org, (file_name, media_type), pieces, left).await?;
+        let url = self.keep(org, (file_name, media_type), pieces, files).await?;
         Ok(json!({ "filename": file_name, "mimetype": media_type, "url": url }))
     }
 
@@ -193,14 +196,14 @@ impl Engine {
         org: &OrgId,
         (file_name, media_type): (&str, &str),
         pieces: impl Stream<Item = Result<Bytes, EngineError>>,
-        left: &mut Left,
+        files: &mut Receiving,
     ) -> Result<String, EngineError> {
         let count = |bytes| {
             self.0.kept_files.take(org, bytes, self.0.config.uploads_kept_bytes, self.now())
         };
         count(FILE_BYTES_MIN)?;
         let pieces = pieces.map(|piece| piece.and_then(|bytes| count(bytes.len()).map(|()| bytes)));
-        let id = self.receive(org, (file_name, media_type), pieces, left).await?;
+        let id = self.receive(org, (file_name, media_type), pieces, files).await?;
         Ok(format!("{}/uploads/{}", self.0.config.base_url, self.upload_token(&id)))
     }
 
@@ -210,7 +213,7 @@ impl Engine {
         org: &OrgId,
         (file_name, media_type): (&str, &str),
         pieces: impl Stream<Item = Result<Bytes, EngineError>>,
-        left: &mut Left,
+        files: &mut Receiving,
     ) -> Result<UploadId, EngineError> {
         let upload = Upload {
             id: UploadId::generate(&self.0.ids),
@@ -225,13 +228,13 @@ impl Engine {
             expires_at: self.now().plus_ms(KEPT_MS),
         };
         let id = upload.id.clone();
+        files.begin(id.clone());
         self.0.store.create_upload(upload).await?;
         let (mut part, mut position, mut size) = (BytesMut::new(), 0, 0_i64);
         let mut pieces = std::pin::pin!(pieces);
-        // What breaks off leaves parts that nobody knows the address of; they go with their time.
         while let Some(piece) = pieces.next().await {
             let piece = piece?;
-            left.take(piece.len())?;
+            files.count(piece.len())?;
             size += i64::try_from(piece.len()).unwrap_or(i64::MAX);
             part.extend_from_slice(&piece);
             while part.len() >= PART_BYTES {
@@ -334,29 +337,6 @@ impl Engine {
                 Ok(part.map(|bytes| (Bytes::from(bytes), position + 1)))
             }
         }))
-    }
-}
-
-/// How many bytes files may still have, and how many they could have at first.
-pub(crate) struct Left(usize, usize);
-
-impl Left {
-    pub(crate) fn of(bytes: usize) -> Self {
-        Self(bytes, bytes)
-    }
-
-    fn take(&mut self, bytes: usize) -> Result<(), EngineError> {
-        let Self(left, max) = self;
-        *left = left.checked_sub(bytes).ok_or_else(|| too_large(*max))?;
-        Ok(())
-    }
-}
-
-fn too_large(max: usize) -> EngineError {
-    EngineError::TooLarge {
-        message: format!(
-            "the files are larger than {max} bytes, the limit of this server (--upload-max-bytes)"
-        ),
     }
 }
 

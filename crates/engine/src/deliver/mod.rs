@@ -7,6 +7,7 @@ pub(crate) mod mailer;
 pub(crate) mod outbox;
 pub(crate) mod s3;
 pub(crate) mod smtp;
+pub(crate) mod webhook_address;
 pub(crate) mod webhook_dispatcher;
 pub(crate) mod webhooks;
 

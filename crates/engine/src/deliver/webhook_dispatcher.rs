@@ -22,12 +22,12 @@ use millrace_store::{StoreResult, WebhookTry};
 use parking_lot::Mutex;
 use reqwest::StatusCode;
 use sha2::Sha256;
-use url::Url;
 
 use crate::VERSION;
 use crate::answers;
 use crate::background::{Activation, Background, Next, Task};
 use crate::ctx::Ctx;
+use crate::deliver::webhook_address::Sealed;
 use crate::deliver::webhooks::SECRET_PREFIX;
 use crate::deliver::{is_in_time, recorded};
 use crate::reach::{Reach, Unreachable};
@@ -153,10 +153,7 @@ impl Dispatching {
 
     async fn serve_lane(&self, webhook: Webhook) -> StoreResult<()> {
         // A secret that cannot be read fails its deliveries, each with that error.
-        let secret = self
-            .keyring
-            .open(webhook.id.as_str(), &webhook.secret)
-            .map_err(|error| error.to_string());
+        let sealed = Sealed::open(&self.keyring, &webhook).map_err(|error| error.to_string());
         let mut health = webhook.health;
         for _ in 0..BATCHES_MAX {
             let now = self.ctx.now();
@@ -174,9 +171,7 @@ impl Dispatching {
                 break;
             }
             let tried = join_all(
-                batch
-                    .iter()
-                    .map(|delivery| self.try_delivery(&webhook, secret.as_deref(), delivery)),
+                batch.iter().map(|delivery| self.try_delivery(&webhook, sealed.as_ref(), delivery)),
             )
             .await;
             let mut tries = Vec::with_capacity(batch.len());
@@ -237,7 +232,7 @@ impl Dispatching {
     async fn try_delivery(
         &self,
         webhook: &Webhook,
-        secret: Result<&str, &String>,
+        sealed: Result<&Sealed, &String>,
         delivery: &WebhookDelivery,
     ) -> Tried {
         let secs = self.ctx.now().secs();
@@ -247,14 +242,15 @@ impl Dispatching {
             retry_after_ms: None,
             is_closed: false,
         };
-        let signature = match secret
-            .map_err(Clone::clone)
-            .and_then(|secret| sign(secret, delivery.id.as_str(), secs, &delivery.body))
-        {
+        let sealed = match sealed {
+            Ok(sealed) => sealed,
+            Err(error) => return failed(error.clone()),
+        };
+        let signature = match sign(&sealed.secret, delivery.id.as_str(), secs, &delivery.body) {
             Ok(signature) => signature,
             Err(error) => return failed(error),
         };
-        let Ok(url) = Url::parse(&webhook.url) else {
+        let Some(url) = sealed.address(&webhook.url) else {
             return failed("the webhook's address is damaged".into());
         };
         let client = match self.reach.client(&url).await {

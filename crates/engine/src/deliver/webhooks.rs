@@ -18,6 +18,7 @@ use url::Url;
 use crate::EngineError;
 use crate::background::Task;
 use crate::ctx::Ctx;
+use crate::deliver::webhook_address::{Sealed, is_masked, shown_address};
 use crate::tenants::secrets::Keyring;
 use crate::trace_context;
 
@@ -113,8 +114,9 @@ impl Webhooks {
         let description = line("description", new.description, 1000)?;
         let (id, now) = (WebhookId::generate(&self.ctx.ids), self.ctx.now());
         let secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(self.ctx.ids.bytes::<32>()));
+        let (sealed, url) = Sealed::of(secret.clone(), &url);
         let webhook = Webhook {
-            secret: self.keyring.seal(&self.ctx.ids, id.as_str(), &secret)?,
+            secret: self.keyring.seal(&self.ctx.ids, id.as_str(), &sealed.text())?,
             id,
             org_id: caller.org_id.clone(),
             user_id: caller.user_id.clone(),
@@ -127,6 +129,18 @@ impl Webhooks {
             updated_at: now,
         };
         Ok((webhook, secret))
+    }
+
+    /// Whether a webhook sends to this address, which names its user and password or shows `***`
+    /// for them.
+    pub(crate) fn is_at(&self, webhook: &Webhook, url: &str) -> bool {
+        let Ok(url) = Url::parse(url) else { return false };
+        if shown_address(&webhook.url) != shown_address(url.as_str()) {
+            return false;
+        }
+        is_masked(&url)
+            || Sealed::open(&self.keyring, webhook)
+                .is_ok_and(|sealed| sealed.address(&webhook.url) == Some(url))
     }
 
     /// A webhook of the organization.
@@ -262,6 +276,12 @@ fn webhook_url(text: &str) -> Result<String, EngineError> {
     let url = Url::parse(text).map_err(|_| refused())?;
     // Where the host is missing, the parser takes the first part of the path for it.
     let names_host = text.split_once("://").is_some_and(|(_, rest)| !rest.starts_with(['/', '\\']));
+    if is_masked(&url) {
+        return Err(EngineError::invalid(
+            "url",
+            "`***` in `url` stands for a stored user and password, and none are stored for it; give them",
+        ));
+    }
     let fits = names_host
         && matches!(url.scheme(), "http" | "https")
         && url.host_str().is_some_and(|host| !host.is_empty())
@@ -298,6 +318,7 @@ mod tests {
             "ftp://a.test",
             "https://",
             "javascript:alert(1)",
+            "https://***@a.test/in",
             &format!("http://a.test/{}", "x".repeat(2048)),
         ] {
             assert!(webhook_url(wrong).is_err(), "{wrong}");

@@ -111,6 +111,7 @@ impl Engine {
                 .map(|def| format!("`{}`", def.name))
                 .collect::<Vec<_>>()
                 .join(", ");
+            let names = if names.is_empty() { "none".to_owned() } else { names };
             let name = millrace_model::shown(&request.prop_name);
             return Err(EngineError::invalid(
                 "prop_name",

@@ -98,8 +98,8 @@ impl Subscriptions {
 
     /// Lets what a source emits on its default channel be posted to these addresses, and no others.
     /// One that cannot be a webhook's leaves all as it was. An address that a webhook of the
-    /// organization has already keeps that webhook; of those that are made, the secrets are shown
-    /// this once.
+    /// organization has already keeps that webhook, also where it is given as it is shown, with
+    /// `***` for user and password; of those that are made, the secrets are shown this once.
     pub async fn set_trigger_webhooks(
         &self,
         caller: &Caller,
@@ -122,15 +122,25 @@ impl Subscriptions {
         known.extend(others.into_iter().filter(|webhook| webhook.active));
         let (mut wanted, mut made) = (Vec::new(), Vec::new());
         for url in distinct("webhook_urls", urls)? {
-            let (webhook, secret) =
-                self.webhooks.prepare(caller, NewWebhook { url, name: None, description: None })?;
-            match known.iter().find(|known| known.url == webhook.url) {
-                Some(known) => wanted.push(known.id.to_string()),
-                None => {
-                    wanted.push(webhook.id.to_string());
-                    known.push(webhook.clone());
-                    made.push((webhook, secret));
-                }
+            let at_it: Vec<&str> = known
+                .iter()
+                .filter(|known| self.webhooks.is_at(known, &url))
+                .map(|known| known.id.as_str())
+                .collect();
+            // One shown address may stand for several webhooks: those that listen already stay.
+            let stay = at_it.iter().filter(|id| listening.iter().any(|other| other == **id));
+            let stay: Vec<String> = match stay.clone().next() {
+                Some(_) => stay.map(ToString::to_string).collect(),
+                None => at_it.first().map(ToString::to_string).into_iter().collect(),
+            };
+            if stay.is_empty() {
+                let new = NewWebhook { url, name: None, description: None };
+                let (webhook, secret) = self.webhooks.prepare(caller, new)?;
+                wanted.push(webhook.id.to_string());
+                known.push(webhook.clone());
+                made.push((webhook, secret));
+            } else {
+                wanted.extend(stay);
             }
         }
         self.webhooks.check_count(all.total_count + made.len() as u64)?;

@@ -11,6 +11,7 @@ use millrace_model::run::{Context, RunStatus};
 use millrace_model::tenant::Caller;
 use millrace_store::RunFilter;
 
+use crate::deliver::webhook_address::shown_address;
 use crate::error::removable;
 use crate::{AskedComponents, Engine, EngineError};
 
@@ -57,10 +58,25 @@ impl Engine {
                 NamedKind::Deployment => {
                     self.named_deployment(caller, text).await?.into_iter().collect()
                 }
-                kind => self.0.store.names(&caller.org_id, kind, NAMES_MAX).await?,
+                kind => self.stored_names(caller, kind).await?,
             });
         }
         Ok(asked.best(found, limit))
+    }
+
+    async fn stored_names(
+        &self,
+        caller: &Caller,
+        kind: NamedKind,
+    ) -> Result<Vec<Named>, EngineError> {
+        let mut found = self.0.store.names(&caller.org_id, kind, NAMES_MAX).await?;
+        if kind == NamedKind::Webhook {
+            for named in &mut found {
+                named.name = shown_address(&named.name);
+                named.about = shown_address(&named.about);
+            }
+        }
+        Ok(found)
     }
 
     async fn named_components(
@@ -244,9 +260,7 @@ impl Engine {
         }
         for kind in [NamedKind::Workflow, NamedKind::Source, NamedKind::Webhook] {
             found.extend(
-                self.0
-                    .store
-                    .names(&caller.org_id, kind, NAMES_MAX)
+                self.stored_names(caller, kind)
                     .await?
                     .into_iter()
                     .filter(|named| ids.contains(&named.id)),

@@ -21,7 +21,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::accept::uploads::{Left, MEDIA_TYPE_BYTES_MAX, Pieces};
+use crate::accept::receiving::Receiving;
+use crate::accept::uploads::{MEDIA_TYPE_BYTES_MAX, Pieces};
 use crate::run::asks::{AskScope, failed, read, value};
 use crate::{Engine, EngineError};
 
@@ -254,14 +255,20 @@ impl Engine {
         body: impl Stream<Item = std::io::Result<Bytes>>,
     ) -> Result<StoredFile, EngineError> {
         checked(store, path)?;
-        let mut left = Left::of(usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX));
+        let mut receiving =
+            Receiving::new(&self.0.ctx, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX));
         let broken = |_| EngineError::Invalid {
             code: "unreadable_body",
             message: "the body could not be read to its end".into(),
             details: json!({}),
         };
         let id = match self
-            .receive(&caller.org_id, ("", ""), body.map(|piece| piece.map_err(broken)), &mut left)
+            .receive(
+                &caller.org_id,
+                ("", ""),
+                body.map(|piece| piece.map_err(broken)),
+                &mut receiving,
+            )
             .await
         {
             Err(EngineError::TooLarge { .. }) => {
@@ -288,7 +295,10 @@ impl Engine {
                 Err(EngineError::invalid("path", is_folder(path, store).to_string()))
             }
             Err(error) => Err(error.into()),
-            Ok(()) => self.stored_file(caller, store, path).await,
+            Ok(()) => {
+                receiving.keep();
+                self.stored_file(caller, store, path).await
+            }
         }
     }
 

@@ -25,7 +25,8 @@ fn rule_v4(ip: Ipv4Addr) -> Option<Rule> {
         [127, ..] => Rule::Loopback,
         [169, 254, ..] => Rule::LinkLocal,
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Rule::Private,
-        [100, 64..=127, ..] => Rule::SharedByProvider,
+        // The second is Azure's service for the agents of its machines, the same in all networks.
+        [100, 64..=127, ..] | [168, 63, 129, 16] => Rule::SharedByProvider,
         [224..=239, ..] => Rule::Multicast,
         // Protocols' own, documentation, measurements, the relays of 6to4, the future and
         // broadcast.

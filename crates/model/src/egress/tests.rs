@@ -30,6 +30,8 @@ fn what_leads_nowhere_outside_is_closed() {
         ("[fec0::1]:80", Rule::Private),
         ("100.64.0.1:80", Rule::SharedByProvider),
         ("100.127.255.255:80", Rule::SharedByProvider),
+        ("168.63.129.16:80", Rule::SharedByProvider),
+        ("[::ffff:168.63.129.16]:32526", Rule::SharedByProvider),
         ("224.0.0.1:80", Rule::Multicast),
         ("[ff02::1]:80", Rule::Multicast),
         ("0.0.0.0:80", Rule::Unspecified),
@@ -58,6 +60,7 @@ fn what_leads_nowhere_outside_is_closed() {
     for open in [
         "8.8.8.8:443",
         "1.1.1.1:80",
+        "168.63.129.17:80",
         "172.32.0.1:80",
         "100.128.0.1:1",
         "[2606:4700::1111]:443",

@@ -37,6 +37,9 @@ impl Files for PostgresStore {
         })
         .await
     }
+    async fn expire_uploads(&self, ids: Vec<UploadId>, at: Timestamp) -> StoreResult<()> {
+        uploads::expire(&self.db.client().await?, &ids, at).await
+    }
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         transaction!(self.db, |t| uploads::purge(&t, now, limit))
     }

@@ -45,6 +45,9 @@ impl Files for SqliteStore {
             .read(move |c| one(c, sql, params![id, position], |row| row.get(0).map_err(database)))
             .await
     }
+    async fn expire_uploads(&self, ids: Vec<UploadId>, at: Timestamp) -> StoreResult<()> {
+        self.db.write(move |c| uploads::expire(c, &ids, at)).await
+    }
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         self.db.write(move |c| uploads::purge(c, now, limit)).await
     }

@@ -129,6 +129,7 @@ macro_rules! suite {
             }
             uploads {
                 a_file_comes_back_in_its_parts_until_its_time_is_over,
+                files_of_a_refused_request_end_at_once,
                 what_comes_after_a_file_went_is_refused,
                 the_first_data_key_is_made_once,
                 data_keys_are_wrapped_anew_all_or_none,

@@ -49,6 +49,7 @@ pub async fn files_take_the_place_of_those_at_their_paths_all_or_none(database: 
     let file = org.store.stored_file(&org.id, "s", "a/b").await.expect("reads").expect("is there");
     assert_eq!((&file.upload_id, file.size, file.updated_at), (&first, 3, at(5)));
     // It has no end of its own.
+    org.store.expire_uploads(vec![first.clone()], at(5)).await.expect("expires none");
     assert_eq!(org.store.purge_uploads(at(9_999_999), 10).await.expect("clears"), 0);
     assert_eq!(
         org.store.upload(&first).await.expect("reads").map(|u| (u.size, u.expires_at)),

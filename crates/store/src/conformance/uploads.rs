@@ -48,6 +48,20 @@ pub async fn a_file_comes_back_in_its_parts_until_its_time_is_over(database: &dy
     assert_eq!(org.store.purge_uploads(at(9_000), 10).await.expect("clears"), 0);
 }
 
+pub async fn files_of_a_refused_request_end_at_once(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (first, second, other) = (upload(&org, 9_000), upload(&org, 9_000), upload(&org, 9_000));
+    for file in [&first, &second, &other] {
+        org.store.create_upload(file.clone()).await.expect("begins");
+    }
+    org.store.add_upload_part(&first.id, 0, vec![1]).await.expect("adds");
+    let ids = vec![first.id.clone(), second.id.clone(), UploadId::generate(&IDS)];
+    org.store.expire_uploads(ids, at(5)).await.expect("expires");
+    assert_eq!(org.store.purge_uploads(at(4), 10).await.expect("clears"), 0);
+    assert_eq!(org.store.purge_uploads(at(5), 10).await.expect("clears"), 3);
+    assert!(org.store.upload(&other.id).await.expect("reads").is_some());
+}
+
 pub async fn what_comes_after_a_file_went_is_refused(database: &dyn Database) {
     let org = Org::first(database).await;
     let gone = UploadId::generate(&IDS);
