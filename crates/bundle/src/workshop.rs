@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use millrace_model::component::Beside;
 use millrace_model::egress::Shared;
+use nodejs_semver::{Range, Version};
 use rolldown::plugin::__inner::SharedPluginable;
 use rolldown::{
     BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform,
@@ -199,7 +200,7 @@ impl Job {
         lowered: Option<BundlerTransformOptions>,
     ) -> Result<Arc<OutputChunk>, BundleError> {
         let shared: SharedPluginable = plugin.clone();
-        let options = options(self.packages.root().to_path_buf(), lowered);
+        let options = options(self.packages.root().to_path_buf(), lowered, &self.node_version);
         let mut bundler = BundlerBuilder::default()
             .with_options(options)
             .with_plugins(vec![shared])
@@ -393,7 +394,11 @@ fn package_of(specifier: &str) -> Option<Bare> {
     Bare::parse(specifier).filter(|bare| !is_builtin(specifier) && !is_builtin(&bare.name))
 }
 
-fn options(root: PathBuf, transform: Option<BundlerTransformOptions>) -> BundlerOptions {
+fn options(
+    root: PathBuf,
+    transform: Option<BundlerTransformOptions>,
+    node_version: &str,
+) -> BundlerOptions {
     let endings = [".js", ".json", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"];
     BundlerOptions {
         input: Some(vec![InputItem { name: Some("component".into()), import: ENTRY.into() }]),
@@ -409,13 +414,26 @@ fn options(root: PathBuf, transform: Option<BundlerTransformOptions>) -> Bundler
         code_splitting: Some(CodeSplittingMode::Bool(false)),
         // A package's tsconfig.json is about how it was made.
         tsconfig: Some(TsConfig::Auto(false)),
-        // Node's order: what a package ships as TypeScript beside its JavaScript is not meant.
         resolve: Some(ResolveOptions {
+            // Node's order: what a package ships as TypeScript beside its JavaScript is not meant.
             extensions: Some(endings.map(str::to_owned).to_vec()),
+            // The bundler's own defaults add `module`, which Node knows neither as a condition nor
+            // as a field: code would get another object than in Node.
+            condition_names: Some(conditions(node_version)),
+            main_fields: Some(vec!["main".to_owned()]),
             ..ResolveOptions::default()
         }),
         ..BundlerOptions::default()
     }
+}
+
+/// Conditions of `exports` that hold in Node beside `import`, `require`, `node` and `default`.
+fn conditions(node_version: &str) -> Vec<String> {
+    // Those that load ES modules by `require` without an option.
+    let requires_modules = Range::parse("^20.19.0 || >=22.12.0").ok();
+    let version = Version::parse(node_version).ok();
+    let holds = requires_modules.zip(version).is_some_and(|(range, node)| range.satisfies(&node));
+    if holds { vec!["module-sync".to_owned()] } else { Vec::new() }
 }
 
 /// A source map of code that has the banner's line before it, with the names of files as their
@@ -432,4 +450,23 @@ fn finished(map: &str, plugin: &MillracePlugin) -> String {
         }
     }
     map.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::conditions;
+
+    #[test]
+    fn the_condition_for_required_modules_holds_where_node_loads_such() {
+        for (node, holds) in [
+            ("20.18.3", false),
+            ("20.20.2", true),
+            ("22.11.0", false),
+            ("22.12.0", true),
+            ("24.1.0", true),
+            ("", false),
+        ] {
+            assert_eq!(conditions(node).contains(&"module-sync".to_owned()), holds, "{node}");
+        }
+    }
 }
