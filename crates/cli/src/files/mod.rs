@@ -12,6 +12,7 @@ pub(crate) mod schema;
 mod schema_types;
 pub(crate) mod tools;
 pub(crate) mod tree;
+mod tsconfig;
 pub(crate) mod whole;
 pub(crate) mod yaml;
 
