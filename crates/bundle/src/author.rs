@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::own_files::problem_of_part;
+use millrace_model::tsconfig::Tsconfig;
 use oxc_span::SourceType;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -136,17 +137,31 @@ impl Author {
         }
     }
 
-    /// Whether the author's own `tsconfig.json` asks for TypeScript's older decorators.
-    pub(crate) fn has_experimental_decorators(&self) -> bool {
+    /// The options of the nearest `tsconfig.json` beside or above a file, with those of the author's
+    /// files that it extends.
+    pub(crate) fn tsconfig(&self, path: &str) -> Option<Tsconfig> {
         let files = self.files.lock();
-        let configs = files
-            .iter()
-            .filter(|(path, _)| path.rsplit('/').next() == Some("tsconfig.json"))
-            .filter_map(|(_, text)| text.as_deref());
-        // It may hold comments and commas that JSON does not have.
-        configs
-            .map(|text| text.split_whitespace().collect::<String>())
-            .any(|text| text.contains("\"experimentalDecorators\":true"))
+        let text_of = |path: &str| files.get(path).cloned().flatten();
+        let (config, text) = self.upwards(path, "tsconfig.json").into_iter().find_map(|path| {
+            let text = text_of(&path)?;
+            Some((path, text))
+        })?;
+        Some(Tsconfig::read(&config, &text, &mut |extended| text_of(extended)))
+    }
+
+    /// The paths of a name beside and above a file, the nearest first; none at an address.
+    fn upwards(&self, file: &str, name: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folder = file;
+        while self.pages.is_none() {
+            folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
+            if folder.is_empty() {
+                found.push(name.to_owned());
+                break;
+            }
+            found.push(format!("{folder}/{name}"));
+        }
+        found
     }
 
     /// The text of a file that was resolved before.
@@ -253,26 +268,12 @@ impl Author {
 
     /// Each `package.json` beside or above a file, the nearest first, or what is wrong with it.
     fn manifests(&self, importer: &str) -> Vec<(String, Result<Value, String>)> {
-        let mut found = Vec::new();
-        if self.pages.is_some() {
-            return found;
-        }
         let files = self.files.lock();
-        let mut folder = importer;
-        loop {
-            folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
-            let path = if folder.is_empty() {
-                "package.json".to_owned()
-            } else {
-                format!("{folder}/package.json")
-            };
-            if let Some(text) = files.get(&path).and_then(Option::as_deref) {
-                found.push((path, manifest_of(text)));
-            }
-            if folder.is_empty() {
-                return found;
-            }
-        }
+        let read = |path: String| {
+            let manifest = manifest_of(files.get(&path)?.as_deref()?);
+            Some((path, manifest))
+        };
+        self.upwards(importer, "package.json").into_iter().filter_map(read).collect()
     }
 
     /// What a specifier stands for in the nearest `package.json` beside or above a file: a file of

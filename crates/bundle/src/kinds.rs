@@ -1,11 +1,19 @@
 //! Kinds of files, between the parser and the bundler: what each is read as, and how newer syntax
 //! is lowered.
 
+use std::collections::BTreeSet;
+
+use millrace_model::tsconfig::Tsconfig;
 use oxc_span::SourceType;
-use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, ModuleType};
+use rolldown_common::{
+    BundlerTransformOptions, CompilerAssumptions, DecoratorOptions, Either, ModuleType,
+    TypeScriptOptions,
+};
 
 use crate::author::Author;
+use crate::common_types::without_types;
 use crate::language::needs_lowering;
+use crate::namespaces::qualified;
 use crate::{BundleError, depth, growth, typescript};
 
 /// Refuses files that are nested too deep, and those whose fault the bundler would not name.
@@ -19,28 +27,88 @@ pub(crate) fn check_given(author: &Author) -> Result<(), BundleError> {
     growth::check_exports(&author.given(), |path, text| author.kind_of(path, path, text))
 }
 
+/// What the author's `tsconfig.json` files say of a bundle: all of it is made in one way.
+#[derive(Clone, Copy)]
+pub(crate) struct Compiler {
+    /// Whether decorators are TypeScript's older ones.
+    pub(crate) experimental_decorators: bool,
+    /// Whether fields of classes are made by assignment.
+    assigns_fields: bool,
+}
+
+impl Compiler {
+    /// What the nearest `tsconfig.json` of the files says that an option concerns, and that of the
+    /// entry where a file has none or they disagree.
+    pub(crate) fn of(author: &Author) -> Self {
+        let entry = author.tsconfig(author.entry()).unwrap_or_default();
+        let files: Vec<(Tsconfig, String)> = author
+            .given()
+            .into_iter()
+            .map(|(path, text)| (author.tsconfig(&path).unwrap_or_else(|| entry.clone()), text))
+            .collect();
+        let agreed = |word: &str, option: fn(&Tsconfig) -> bool| {
+            let concerned = files.iter().filter(|(_, text)| text.contains(word));
+            let said: BTreeSet<bool> = concerned.map(|(config, _)| option(config)).collect();
+            if said.len() == 1 { said.contains(&true) } else { option(&entry) }
+        };
+        Self {
+            experimental_decorators: agreed("@", |config| config.experimental_decorators),
+            assigns_fields: agreed("class", |config| config.assigns_fields),
+        }
+    }
+}
+
 /// How syntax is lowered that the Node in use does not have, where the author's files have such.
 pub(crate) fn lowered(
     author: &Author,
     node_version: &str,
 ) -> Result<Option<BundlerTransformOptions>, BundleError> {
-    let experimental = author.has_experimental_decorators();
+    let compiler = Compiler::of(author);
     let major = node_version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
-    let mut needs = false;
+    let mut needs = compiler.assigns_fields;
     for (path, text) in author.given() {
-        needs |= needs_lowering(&path, &text, major, experimental)?;
+        let config = author.tsconfig(&path).or_else(|| author.tsconfig(author.entry()));
+        let not_read = of_extended(&config.unwrap_or_default());
+        needs |= needs_lowering(&path, &text, major, compiler.experimental_decorators, &not_read)?;
     }
     let target = if major == 0 { "es2025".to_owned() } else { format!("node{major}") };
     let decorator = DecoratorOptions {
         legacy: Some(true),
-        emit_decorator_metadata: Some(experimental),
+        emit_decorator_metadata: Some(compiler.experimental_decorators),
         ..DecoratorOptions::default()
     };
     Ok(needs.then(|| BundlerTransformOptions {
         target: Some(Either::Left(target)),
         decorator: Some(decorator),
+        assumptions: Some(CompilerAssumptions {
+            set_public_class_fields: Some(compiler.assigns_fields),
+            ..CompilerAssumptions::default()
+        }),
+        typescript: Some(TypeScriptOptions {
+            remove_class_fields_without_initializer: Some(compiler.assigns_fields),
+            ..TypeScriptOptions::default()
+        }),
         ..BundlerTransformOptions::default()
     }))
+}
+
+/// What a refusal says of files that a `tsconfig.json` extends and that cannot be read.
+fn of_extended(config: &Tsconfig) -> String {
+    let names: Vec<String> = config.not_read.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "; its tsconfig.json extends {}, which cannot be read here: write the option into the tsconfig.json itself",
+        names.join(", ")
+    )
+}
+
+/// A file's code as the bundler reads it right.
+pub(crate) fn readable(path: &str, code: String, kind: &ModuleType) -> String {
+    let Some(read_as) = source_type(kind) else { return code };
+    let code = without_types(path, &code, read_as).unwrap_or(code);
+    qualified(&code, read_as).unwrap_or(code)
 }
 
 pub(crate) fn module_type(kind: SourceType) -> ModuleType {

@@ -82,6 +82,7 @@ pub(crate) fn needs_lowering(
     code: &str,
     node_major: u64,
     experimental_decorators: bool,
+    not_read: &str,
 ) -> Result<bool, BundleError> {
     if !["@", "using", "accessor", "(?"].iter().any(|token| code.contains(token)) {
         return Ok(false);
@@ -95,8 +96,14 @@ pub(crate) fn needs_lowering(
         initializing.visit_program(&parsed.program);
     }
     let initializing = initializing.names;
-    let mut finder =
-        Finder { experimental_decorators, node_major, initializing, needs: false, refused: None };
+    let mut finder = Finder {
+        experimental_decorators,
+        not_read,
+        node_major,
+        initializing,
+        needs: false,
+        refused: None,
+    };
     finder.visit_program(&parsed.program);
     match finder.refused {
         None => Ok(finder.needs),
@@ -141,8 +148,10 @@ impl<'a> Visit<'a> for Initializing {
     }
 }
 
-struct Finder {
+struct Finder<'t> {
     experimental_decorators: bool,
+    /// What to say of a file that the `tsconfig.json` extends and that is not there.
+    not_read: &'t str,
     node_major: u64,
     /// Functions that add initializers.
     initializing: HashSet<String>,
@@ -151,7 +160,7 @@ struct Finder {
     refused: Option<(Span, String)>,
 }
 
-impl Finder {
+impl Finder<'_> {
     fn refuse(&mut self, span: Span, why: impl FnOnce() -> String) {
         if self.refused.is_none() {
             self.refused = Some((span, why()));
@@ -162,16 +171,17 @@ impl Finder {
     /// has.
     fn element(&mut self, decorators: &[Decorator<'_>], what: &str) {
         if let Some(first) = decorators.first().filter(|_| !self.experimental_decorators) {
+            let not_read = self.not_read;
             self.refuse(first.span, || {
                 format!(
-                    "a decorator of {what} cannot be lowered; decorate methods, getters, setters and classes, or, where TypeScript's older decorators are meant, set \"experimentalDecorators\": true in a tsconfig.json beside the code"
+                    "a decorator of {what} cannot be lowered; decorate methods, getters, setters and classes, or, where TypeScript's older decorators are meant, set \"experimentalDecorators\": true in a tsconfig.json beside the code{not_read}"
                 )
             });
         }
     }
 }
 
-impl<'a> Visit<'a> for Finder {
+impl<'a> Visit<'a> for Finder<'_> {
     fn visit_decorator(&mut self, decorator: &Decorator<'a>) {
         self.needs = true;
         walk::walk_decorator(self, decorator);
@@ -339,7 +349,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_lowered_names_its_line() {
-        let needs = |code: &str| needs_lowering("a.ts", code, 20, false);
+        let needs = |code: &str| needs_lowering("a.ts", code, 20, false, "");
         for (code, expected) in [
             ("class A { @log m() {} }", true),
             ("@log class A {}", true),
@@ -372,16 +382,12 @@ mod tests {
             assert!(error.contains(place), "{code}: {error}");
         }
         assert!(
-            needs_lowering("a.ts", "class A { @f x = 1; }", 20, true)
+            needs_lowering("a.ts", "class A { @f x = 1; }", 20, true, "")
                 .expect("TypeScript's older decorators")
         );
-        assert!(
-            !needs_lowering("a.ts", "export default /a(?i:b)/;", 24, false).expect("Node has it")
-        );
-        assert!(
-            !needs_lowering("a.ts", "export default /(?<y>a)|(?<y>b)/;", 24, false)
-                .expect("Node has it")
-        );
+        for code in ["export default /a(?i:b)/;", "export default /(?<y>a)|(?<y>b)/;"] {
+            assert!(!needs_lowering("a.ts", code, 24, false, "").expect("Node has it"), "{code}");
+        }
         assert!(
             !needs("export default [/(?<a>x)(?<b>y)(?<=z)(?<!z)(?<=z)/, /(?<a>x)[(?<a>]\\(?<a>/];")
                 .expect("no name is there twice")

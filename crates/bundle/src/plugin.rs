@@ -22,7 +22,7 @@ use crate::dependencies::{Dependencies, From};
 use crate::depth;
 use crate::error::unsupported;
 use crate::growth;
-use crate::kinds::{module_type, names_factory, source_type};
+use crate::kinds::{Compiler, module_type, names_factory, readable, source_type};
 use crate::names::begun_by;
 use crate::overrides::Overrides;
 use crate::own_files;
@@ -99,10 +99,10 @@ impl MillracePlugin {
         before: Lock,
         modules: &'static [(&'static str, &'static str)],
     ) -> Self {
-        let experimental_decorators = author.has_experimental_decorators();
         let author_prefix = format!("{}/{AUTHOR}/", packages.root().display());
         let overrides = author.overrides();
         Self {
+            experimental_decorators: Compiler::of(&author).experimental_decorators,
             author,
             author_prefix,
             overrides,
@@ -120,7 +120,6 @@ impl MillracePlugin {
             laid: OnceLock::new(),
             imports: Mutex::default(),
             modules,
-            experimental_decorators,
             checked: Mutex::default(),
             failure: Mutex::default(),
         }
@@ -427,6 +426,7 @@ impl Plugin for MillracePlugin {
         } else {
             module_type(self.author.kind_of(path, address, &code))
         };
+        let code = readable(address, code, &kind);
         let code = if matches!(kind, ModuleType::Jsx | ModuleType::Tsx) && names_factory(&code) {
             format!("/** @jsxRuntime classic */ {code}")
         } else {

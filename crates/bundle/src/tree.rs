@@ -16,10 +16,18 @@ const ENDINGS: &[&str] = &[
     ".mts",
     ".tsx",
     ".jsx",
+    ".cts",
     "/index.mjs",
     "/index.js",
     "/index.ts",
+    "/index.mts",
+    "/index.cts",
+    "/index.tsx",
 ];
+/// Endings that TypeScript names for what its files will be once they are compiled, and those that
+/// they have before.
+const SWAPPED: &[(&str, &str)] =
+    &[(".js", ".ts"), (".js", ".tsx"), (".mjs", ".mts"), (".cjs", ".cts"), (".jsx", ".tsx")];
 /// A larger file is no component.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
@@ -150,8 +158,9 @@ pub(crate) fn join(specifier: &str, importer: &str) -> Option<String> {
 
 /// The files that a path without its ending may mean, likeliest first.
 pub(crate) fn candidates(base: &str) -> impl Iterator<Item = String> + '_ {
-    // TypeScript names what its import will be once it is compiled.
-    let swapped = base.strip_suffix(".js").map(|stem| format!("{stem}.ts"));
+    let swapped = SWAPPED
+        .iter()
+        .filter_map(|(named, written)| Some(format!("{}{written}", base.strip_suffix(named)?)));
     ENDINGS.iter().map(move |ending| format!("{base}{ending}")).chain(swapped)
 }
 

@@ -2,22 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use millrace_model::component::Beside;
 use millrace_model::egress::Shared;
+use rolldown::BundlerBuilder;
 use rolldown::plugin::__inner::SharedPluginable;
-use rolldown::{
-    BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform,
-    RawMinifyOptions, ResolveOptions, SourceMapType, TsConfig,
-};
-use rolldown_common::{
-    BundlerTransformOptions, InlineConstOption, OptimizationOption, Output, OutputChunk,
-    TreeshakeOptions,
-};
+use rolldown_common::{BundlerTransformOptions, Output, OutputChunk};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinError, JoinHandle};
@@ -28,10 +21,11 @@ use crate::class_names::with_own_names;
 use crate::dependencies::{From, version};
 use crate::kinds::{check_given, lowered};
 use crate::names::{Names, names};
+use crate::options::options;
 use crate::own_files::{self, OWN_BANNER, OWN_FILES_MAX};
 use crate::package_closure::{Root, folder_of, placed};
 use crate::packages::Packages;
-use crate::plugin::{ENTRY, MillracePlugin};
+use crate::plugin::MillracePlugin;
 use crate::reach::{self, Reach};
 use crate::registry::{Outside, Registry};
 use crate::remote_files::RemoteFiles;
@@ -202,7 +196,7 @@ impl Job {
         lowered: Option<BundlerTransformOptions>,
     ) -> Result<Arc<OutputChunk>, BundleError> {
         let shared: SharedPluginable = plugin.clone();
-        let options = options(self.packages.root().to_path_buf(), lowered);
+        let options = options(self.packages.root().to_path_buf(), lowered, &self.node_version);
         let mut bundler = BundlerBuilder::default()
             .with_options(options)
             .with_plugins(vec![shared])
@@ -394,37 +388,6 @@ impl Job {
 /// The package that a specifier names, if it names one.
 fn package_of(specifier: &str) -> Option<Bare> {
     Bare::parse(specifier).filter(|bare| !is_builtin(specifier) && !is_builtin(&bare.name))
-}
-
-fn options(root: PathBuf, transform: Option<BundlerTransformOptions>) -> BundlerOptions {
-    let endings = [".js", ".json", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"];
-    BundlerOptions {
-        input: Some(vec![InputItem { name: Some("component".into()), import: ENTRY.into() }]),
-        cwd: Some(root),
-        platform: Some(Platform::Node),
-        format: Some(OutputFormat::Esm),
-        sourcemap: Some(SourceMapType::Hidden),
-        transform,
-        // Both remove calls that the bundler takes for pure, such as `decodeURIComponent(text)`,
-        // though such a call may throw: then code gives other results than in Node.
-        treeshake: TreeshakeOptions::Boolean(false),
-        minify: Some(RawMinifyOptions::Bool(false)),
-        // The bundler would compute constants, such as long sums of texts, in a time that grows with
-        // the third power of their length, and texts that double with each constant.
-        optimization: Some(OptimizationOption {
-            inline_const: Some(InlineConstOption::Bool(false)),
-            ..OptimizationOption::default()
-        }),
-        code_splitting: Some(CodeSplittingMode::Bool(false)),
-        // A package's tsconfig.json is about how it was made.
-        tsconfig: Some(TsConfig::Auto(false)),
-        // Node's order: what a package ships as TypeScript beside its JavaScript is not meant.
-        resolve: Some(ResolveOptions {
-            extensions: Some(endings.map(str::to_owned).to_vec()),
-            ..ResolveOptions::default()
-        }),
-        ..BundlerOptions::default()
-    }
 }
 
 /// A source map of code that has the banner's line before it, with the names of files as their

@@ -46,6 +46,7 @@ pub mod source;
 pub mod step_result;
 pub mod subscription;
 pub mod tenant;
+pub mod tsconfig;
 pub mod upload;
 pub mod webhook;
 pub mod workflow;

@@ -7,6 +7,7 @@ mod packages;
 mod processes;
 mod sloppy;
 mod sources;
+mod typescript;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -133,3 +133,19 @@ async fn packages_that_dropped_the_node_in_use_load_in_the_version_before() {
     let bundle = check(&[("a.mjs", code)], json!(["function", "function"])).await;
     assert!(bundle.lock.0["execa@latest"].version.starts_with("9."), "{:?}", bundle.lock);
 }
+
+/// The bundler's own defaults read `module`, in `exports` and beside `main`.
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_and_main_fields_lead_where_they_lead_in_node() {
+    let sources = [
+        (
+            "a.mjs",
+            "import _ from 'underscore'; import mitt from 'mitt@3.0.1'; import { same, kinds } from './b.cjs'; export default [_([3, 1, 2]).sortBy().join(), same(_), typeof mitt, ...kinds];",
+        ),
+        (
+            "b.cjs",
+            "const _ = require('underscore'); exports.same = (other) => other.map === _.map && typeof _ === 'function'; exports.kinds = [typeof require('mitt@3.0.1'), typeof require('mitt@1.1.3')];",
+        ),
+    ];
+    check(&sources, json!(["1,2,3", true, "function", "function", "function"])).await;
+}

@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use millrace_model::tsconfig::Tsconfig;
 use serde_json::{Map, Value};
 
 use super::root::Root;
-use super::{find, imports};
+use super::{find, imports, tsconfig};
 use crate::error::CliError;
 
 const PACKAGE: &str = "package.json";
@@ -23,10 +24,8 @@ const DEPENDENCIES: [&str; 4] =
 const OVERRIDES: [&str; 3] = ["overrides", "resolutions", "pnpm"];
 /// Names by which code imports files of its own package, by their paths in it.
 const OWN_NAMES: [&str; 3] = ["name", "imports", "exports"];
-/// The one option of the compiler that a server reads.
-const DECORATORS: &str = "{\n  \"compilerOptions\": { \"experimentalDecorators\": true }\n}\n";
 /// The largest manifest that is read.
-const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+pub(super) const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Manifests of the code that is read within a root.
 pub(super) struct Manifests<'a> {
@@ -93,14 +92,31 @@ impl<'a> Manifests<'a> {
             });
         }
         found.extend(merged.map(|manifest| (top.join(PACKAGE), written(&manifest))));
+        found.extend(self.options(files, top)?);
+        Ok(found)
+    }
+
+    /// The `tsconfig.json` nearest to each file of TypeScript, with what it extends. None where no
+    /// option of any is one that a server reads: else a plain one bounds those above it.
+    fn options(
+        &mut self,
+        files: &[PathBuf],
+        top: &Path,
+    ) -> Result<BTreeMap<PathBuf, String>, CliError> {
+        let mut found = BTreeMap::new();
         for file in files.iter().filter(|file| is_typescript(file)) {
             let nearest = self.upwards(file).into_iter().find(|dir| dir.join(TSCONFIG).is_file());
             let Some(folder) = nearest else { continue };
-            let Some(text) = self.text(&folder.join(TSCONFIG))? else { continue };
+            let path = folder.join(TSCONFIG);
+            let Some(text) = self.text(&path)? else { continue };
+            let config = tsconfig::read(&path, &text, self.root, &mut self.paths);
             let place = if folder.starts_with(top) { &folder } else { top };
-            found.extend(uploaded(TSCONFIG, &text).map(|text| (place.join(TSCONFIG), text)));
+            found.insert(place.join(TSCONFIG), config);
         }
-        Ok(found)
+        if found.values().all(Tsconfig::is_plain) {
+            found.clear();
+        }
+        Ok(found.into_iter().map(|(path, config)| (path, config.text())).collect())
     }
 
     /// The folders of a file up to the root, the nearest first.
@@ -143,6 +159,9 @@ pub(crate) fn is_manifest(path: &str, text: &str) -> bool {
 /// those that are uploaded. None where those are the same.
 pub(crate) fn pulled(path: &Path, there: &str, text: &str) -> Option<String> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+    if name == TSCONFIG {
+        return tsconfig::pulled(path, there, text);
+    }
     if uploaded(name, there).as_deref() == Some(text) {
         return None;
     }
@@ -159,11 +178,8 @@ pub(crate) fn pulled(path: &Path, there: &str, text: &str) -> Option<String> {
 fn uploaded(name: &str, text: &str) -> Option<String> {
     match name {
         PACKAGE => fields_of(text).ok().map(|fields| written(&fields)),
-        TSCONFIG => {
-            // It may hold comments and commas that JSON does not have.
-            let dense: String = text.split_whitespace().collect();
-            dense.contains("\"experimentalDecorators\":true").then(|| DECORATORS.to_owned())
-        }
+        // What a server has of it extends nothing that is there.
+        TSCONFIG => Some(Tsconfig::read(name, text, &mut |_| None).text()),
         _ => None,
     }
 }
@@ -247,13 +263,16 @@ fn is_typescript(file: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
     use crate::files::{Code, folder_with};
 
-    fn read(files: &[(&str, &str)], entry: &str) -> (String, BTreeMap<String, String>) {
+    pub(in crate::files) fn read(
+        files: &[(&str, &str)],
+        entry: &str,
+    ) -> (String, BTreeMap<String, String>) {
         let folder = folder_with(files);
         let code = Code::read(&folder.path().join(entry)).expect("reads");
         let mut others = code.files;
@@ -317,18 +336,6 @@ mod tests {
     }
 
     #[test]
-    fn the_option_for_decorators_goes_with_typescript() {
-        let config =
-            "{ // of the compiler\n \"compilerOptions\": { \"experimentalDecorators\": true, } }";
-        for (entry, config, expected) in
-            [("a.ts", config, Some(DECORATORS)), ("a.mjs", config, None), ("a.ts", "{}", None)]
-        {
-            let (_, files) = read(&[("tsconfig.json", config), (entry, "")], entry);
-            assert_eq!(files.get("tsconfig.json").map(String::as_str), expected, "{entry}");
-        }
-    }
-
-    #[test]
     fn a_manifest_that_is_none_is_refused_with_its_path() {
         let folder = folder_with(&[("package.json", "{,}"), ("a.mjs", "")]);
         let error = Code::read(&folder.path().join("a.mjs")).err().expect("refuses").to_string();
@@ -339,7 +346,9 @@ mod tests {
     fn a_pull_writes_only_fields_that_are_uploaded_and_keeps_the_others() {
         let served = written(&fields_of(r#"{"dependencies":{"a":"1"}}"#).expect("an object"));
         assert!(is_manifest("lib/package.json", &served));
-        assert!(is_manifest("tsconfig.json", DECORATORS));
+        let options = Tsconfig { experimental_decorators: true, ..Tsconfig::default() }.text();
+        assert!(is_manifest("tsconfig.json", &options));
+        assert!(!is_manifest("tsconfig.json", r#"{"compilerOptions":{"plugins":[]}}"#));
         for text in ["{\"scripts\":{\"test\":\"x\"}}", "[]", "{\"pnpm\":{\"patches\":{}}}"] {
             assert!(!is_manifest("package.json", text), "{text}");
         }

@@ -12,6 +12,7 @@ pub(crate) mod schema;
 mod schema_types;
 pub(crate) mod tools;
 pub(crate) mod tree;
+mod tsconfig;
 pub(crate) mod whole;
 pub(crate) mod yaml;
 
@@ -27,8 +28,28 @@ use crate::files::root::Root;
 use crate::workflow::file::folder_of;
 
 /// What an import without an ending may mean.
-const ENDINGS: &[&str] =
-    &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", "/index.mjs", "/index.js", "/index.ts"];
+const ENDINGS: &[&str] = &[
+    "",
+    ".mjs",
+    ".js",
+    ".ts",
+    ".cjs",
+    ".json",
+    ".mts",
+    ".tsx",
+    ".jsx",
+    ".cts",
+    "/index.mjs",
+    "/index.js",
+    "/index.ts",
+    "/index.mts",
+    "/index.cts",
+    "/index.tsx",
+];
+/// Endings that TypeScript names for what its files will be once they are compiled, and those that
+/// they have before.
+const SWAPPED: &[(&str, &str)] =
+    &[(".js", ".ts"), (".js", ".tsx"), (".mjs", ".mts"), (".cjs", ".cts"), (".jsx", ".tsx")];
 /// Files that are taken along at most, and their size together; a request to `/v1` may have little
 /// more.
 const FILES_MAX: usize = 500;
@@ -174,7 +195,9 @@ pub(crate) fn others<'a>(
 fn find(folder: &Path, specifier: &str) -> Option<PathBuf> {
     let base = normalize(&folder.join(specifier));
     let text = base.to_string_lossy().into_owned();
-    let swapped = text.strip_suffix(".js").map(|stem| format!("{stem}.ts"));
+    let swapped = SWAPPED
+        .iter()
+        .filter_map(|(named, written)| Some(format!("{}{written}", text.strip_suffix(named)?)));
     ENDINGS
         .iter()
         .map(|ending| format!("{text}{ending}"))
@@ -258,12 +281,32 @@ mod tests {
     #[test]
     fn endings_are_found_as_node_and_typescript_find_them() {
         let folder = folder_with(&[
-            ("a.ts", "import './b.js'; import '../c.mjs'; import './lib'; import './gone';"),
+            (
+                "a.ts",
+                "import './b.js'; import '../c.mjs'; import './lib'; import './gone'; import './d.mjs'; import './e.cjs'; import './f.js'; import './g'; import './h'; import './i';",
+            ),
             ("b.ts", ""),
+            ("d.mts", ""),
+            ("e.cts", ""),
+            ("f.tsx", ""),
+            ("g.tsx", ""),
+            ("h.cts", ""),
+            ("i/index.mts", ""),
             ("lib/index.js", "module.exports = require('../a')"),
         ]);
         let code = Code::read(&folder.path().join("a.ts")).expect("reads");
-        assert_eq!(code.files.keys().collect::<Vec<_>>(), ["a.ts", "b.ts", "lib/index.js"]);
+        let expected = [
+            "a.ts",
+            "b.ts",
+            "d.mts",
+            "e.cts",
+            "f.tsx",
+            "g.tsx",
+            "h.cts",
+            "i/index.mts",
+            "lib/index.js",
+        ];
+        assert_eq!(code.files.keys().collect::<Vec<_>>(), expected);
     }
 
     #[test]
