@@ -10,6 +10,7 @@ import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { CloseDialog } from "~/ui/dialog";
 import { Field, Input, Password } from "~/ui/field";
+import { changedClient, fieldsOfClient } from "./client-fields";
 
 const FIELDS = [
   ["client_id", "Client id", ""],
@@ -19,35 +20,19 @@ const FIELDS = [
   ["scopes", "Scopes, with spaces between", ""],
 ] as const;
 
-type Name = (typeof FIELDS)[number][0];
-
 /** The organization's own client at the provider, which an app by OAuth needs first. */
 export function OauthClient({ app, onSaved }: { app: App; onSaved: () => void }) {
   const queries = useQueryClient();
-  const known = app.oauth;
-  const [values, setValues] = useState<Record<Name, string>>({
-    client_id: known?.client_id ?? "",
-    client_secret: "",
-    authorize_url: known?.authorize_url ?? "",
-    token_url: known?.token_url ?? "",
-    scopes: known?.scopes.join(" ") ?? "",
-  });
+  const stored = app.oauth;
+  const [values, setValues] = useState(() => fieldsOfClient(stored));
   const save = useMutation({
-    mutationFn: () => {
-      const { scopes, client_secret, ...rest } = values;
-      return data(
+    mutationFn: () =>
+      data(
         client.PUT("/v1/apps/{id}", {
           params: { path: { id: app.name_slug } },
-          body: {
-            oauth: {
-              ...rest,
-              scopes: scopes.split(/[\s,]+/).filter((scope) => scope !== ""),
-              ...(client_secret === "" ? {} : { client_secret }),
-            },
-          },
+          body: { oauth: changedClient(stored, values) },
         }),
-      );
-    },
+      ),
     onSuccess: (saved) => {
       queries.setQueryData(appQuery(app.name_slug).queryKey, saved);
       onSaved();
@@ -71,7 +56,16 @@ export function OauthClient({ app, onSaved }: { app: App; onSaved: () => void })
           <Copy text={callback} label="Copy the redirect address" />
         </div>
         {FIELDS.map(([name, label, placeholder]) => (
-          <Field key={name} label={label} optional={name === "scopes"}>
+          <Field
+            key={name}
+            label={label}
+            optional={name === "scopes" || (name === "client_secret" && stored !== null)}
+            hint={
+              name === "client_secret" && stored !== null
+                ? "One is stored, and stays if this is empty. Another id or address of tokens needs it again."
+                : undefined
+            }
+          >
             {(control) => {
               const shared = {
                 ...control,
