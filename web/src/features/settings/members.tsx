@@ -297,7 +297,7 @@ function Invite({
       mutation={invite}
       onClose={onClose}
     >
-      <Field label="E-mail" optional={false}>
+      <Field name="email" label="E-mail" optional={false}>
         {(control) => (
           <Input
             {...control}
@@ -307,7 +307,7 @@ function Invite({
           />
         )}
       </Field>
-      <Field label="Role">
+      <Field name="role" label="Role">
         {(control) => (
           <Select
             {...control}
