@@ -79,12 +79,14 @@ function Row({ of }: { of: FoundComponent }) {
     <tr className="tr">
       <td className="row" title={of.description}>
         <Tile name={name} />
-        <span className="name cut">{name}</span>
+        <Link to="/components/$id" params={{ id: of.key }} className="row-link name cut">
+          {name}
+        </Link>
       </td>
       <td className="mono cut">{of.key}</td>
       <td>{of.version !== "" && <Tag>{of.version}</Tag>}</td>
       <td className="mid">{of.type}</td>
-      <td className="is-right">
+      <td className="is-right above">
         {of.type === "source" && (
           <Link
             to="/sources"
