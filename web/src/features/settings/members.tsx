@@ -20,6 +20,7 @@ import { Empty } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
+import { KeepFocus } from "~/ui/keep-focus";
 import { PaneHead } from "~/ui/pane";
 import { Select } from "~/ui/select";
 import { Tag } from "~/ui/tag";
@@ -266,6 +267,7 @@ function Invited({ of }: { of: Invitation }) {
           label={`Withdraw the invitation of ${of.email}`}
           onClick={() => withdraw.mutate()}
         />
+        <KeepFocus />
       </td>
     </tr>
   );
