@@ -6,6 +6,7 @@ import { ApiError } from "./api/errors";
 import { routeTree } from "./routes.gen";
 import { Crash } from "./shell/crash";
 import { Pending } from "./shell/pending";
+import { focusHeading } from "./ui/keep-focus";
 
 const RETRIES = 2;
 
@@ -35,6 +36,11 @@ export const router = createRouter({
   defaultPendingComponent: Pending,
   // In place of the page alone: the ways to other pages stay.
   defaultErrorComponent: Crash,
+});
+
+// The link that was followed went with its page: a reader begins at the heading of the next one.
+router.subscribe("onRendered", ({ fromLocation, pathChanged }) => {
+  if (fromLocation !== undefined && pathChanged) focusHeading();
 });
 
 declare module "@tanstack/react-router" {

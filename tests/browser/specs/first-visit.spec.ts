@@ -66,7 +66,9 @@ test("first visit, sign-out and sign-in", async ({ page }) => {
   await page.getByLabel("Present password").fill("not the password");
   await page.getByLabel("New password").fill("another wheel in the race");
   await page.getByRole("button", { name: "Change password", exact: true }).click();
-  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("is not your password");
+  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("Present password");
+  await expect(page.getByRole("dialog").getByText("is not your password")).toBeVisible();
+  await expect(page.getByLabel("Present password")).toBeFocused();
   await expectAccessible(page);
   messages.length = 0;
   await page.getByLabel("Present password").fill("a wheel in the race");

@@ -47,3 +47,20 @@ test("lists of components, registries, apps, accounts, listeners, webhooks, stor
     }
   }
 });
+
+test("a dialog asks for what is empty, and a refusal stands beside its field", async ({ page, server }) => {
+  await page.goto(`${server.url}/webhooks`);
+  await page.getByRole("button", { name: "New webhook" }).first().click();
+  const dialog = page.getByRole("dialog");
+  const address = dialog.getByLabel("Address");
+  const make = dialog.getByRole("button", { name: "Make webhook" });
+  await make.click();
+  await expect(dialog.getByText("Address is needed.")).toBeVisible();
+  await expect(address).toBeFocused();
+  await address.fill("ftp://x");
+  await expect(dialog.getByText("Address is needed.")).toHaveCount(0);
+  await make.click();
+  await expect(address).toHaveAccessibleDescription(/starts with http/);
+  await expect(address).toBeFocused();
+  await expect(dialog.getByRole("alert")).toContainText("1 field needs you");
+});

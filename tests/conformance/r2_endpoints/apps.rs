@@ -134,3 +134,47 @@ async fn an_app_s_image_is_fetched_once_and_is_nothing_but_an_image() {
     assert_eq!(server.get("/apps/bare/image").await.refusal(), (404, "not_found"));
     assert_eq!(server.get("/apps/nothing/image").await.refusal(), (404, "not_found"));
 }
+
+#[tokio::test]
+async fn an_app_with_an_oauth_client_is_an_oauth_app() {
+    let server = Server::shared().await;
+    let oauth = json!({
+        "authorize_url": "https://x.test/authorize", "token_url": "https://x.test/token",
+        "client_id": "client", "client_secret": "s3cret",
+    });
+    let new = json!({ "name_slug": "own", "oauth": oauth });
+    assert_eq!(server.post("/apps", &new).await.data()["auth_type"], "oauth");
+    // The record is written back as it is, and another change leaves the client.
+    let shown = server.get("/apps/own").await.data();
+    let again = server.put("/apps/own", &shown).await.data();
+    assert_eq!((&again["auth_type"], &again["oauth"]), (&json!("oauth"), &shown["oauth"]));
+    let renamed = server.put("/apps/own", &json!({ "name": "Own" })).await.data();
+    assert_eq!(renamed["oauth"], shown["oauth"]);
+    for other in ["keys", "none"] {
+        let both = json!({ "name_slug": "both", "auth_type": other, "oauth": oauth });
+        let refused = server.post("/apps", &both).await;
+        assert_eq!(refused.refusal(), (422, "invalid_field"), "{other}: {}", refused.text);
+        assert_eq!(refused.json["details"]["field"], "auth_type");
+    }
+    assert_eq!(server.get("/apps/both").await.status, 404);
+    let by_keys = server.put("/apps/own", &json!({ "auth_type": "keys" })).await.data();
+    assert_eq!((&by_keys["auth_type"], &by_keys["oauth"]), (&json!("keys"), &Value::Null));
+    let given = server.put("/apps/own", &json!({ "oauth": oauth })).await.data();
+    assert_eq!(given["auth_type"], "oauth");
+}
+
+#[tokio::test]
+async fn an_oauth_app_stays_one_when_more_code_names_it() {
+    let server = Server::shared().await;
+    let deploy = async |read: &str| {
+        let code = format!(
+            "export default {{ name: 's', version: '1', props: {{ app: {{ type: 'app', app: 'grown', optional: true }} }}, run() {{ return this.app.$auth.{read}; }} }};"
+        );
+        server.post("/sources", &json!({ "component_code": code })).await.data();
+    };
+    for read in ["oauth_access_token", "subdomain", "region"] {
+        deploy(read).await;
+        let app = server.get("/apps/grown").await.data();
+        assert_eq!(app["auth_type"], "oauth", "{read}: {app}");
+    }
+}

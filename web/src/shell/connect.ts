@@ -7,7 +7,7 @@ export type Connected = { id: string; name: string };
 type Connect = (wanted: {
   app: string;
   /** An account to be connected again. */
-  accountId?: string;
+  account?: Connected;
   onConnected: (account: Connected) => void;
 }) => void;
 

@@ -1,11 +1,10 @@
 /** A dialog with a form: fields, the refusal of the server at its place, and one act. */
 
 import type { UseMutationResult } from "@tanstack/react-query";
-import type { ReactNode } from "react";
-import { sentence } from "~/api/errors";
+import { type ReactNode, useRef } from "react";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
-import "~/ui/field.css";
+import { Form } from "./form";
 
 export function FormDialog<T>({
   title,
@@ -29,43 +28,40 @@ export function FormDialog<T>({
   onClose: () => void;
   children: ReactNode;
 }) {
-  const submit = () => {
-    if (refused === undefined && !mutation.isPending) mutation.mutate();
-  };
+  const form = useRef<HTMLFormElement>(null);
   return (
     <Dialog
       open
       onClose={onClose}
       title={title}
-      onSubmit={submit}
+      onSubmit={() => form.current?.requestSubmit()}
       {...(about === undefined ? {} : { about })}
       {...(size === undefined ? {} : { size })}
     >
-      <form
-        className="dialog-form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
+      <Form
+        ref={form}
+        error={mutation.error}
+        onSubmit={() => {
+          if (refused === undefined && !mutation.isPending) mutation.mutate();
         }}
+        foot={
+          <>
+            <Button onClick={onClose} keys="escape">
+              Close
+            </Button>
+            <Button
+              look="primary"
+              type="submit"
+              refused={refused}
+              busy={mutation.isPending && busy}
+            >
+              {act}
+            </Button>
+          </>
+        }
       >
-        <div className="dialog-body form-grid">
-          {children}
-          {mutation.error !== null && (
-            <p role="alert" className="failed-text">
-              {sentence(mutation.error)}
-            </p>
-          )}
-        </div>
-        <footer className="dialog-foot">
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
-          <Button look="primary" type="submit" refused={refused} busy={mutation.isPending && busy}>
-            {act}
-          </Button>
-        </footer>
-      </form>
+        {children}
+      </Form>
     </Dialog>
   );
 }

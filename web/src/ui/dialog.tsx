@@ -7,6 +7,7 @@ import { type ReactNode, type RefObject, useRef, useState } from "react";
 import { Button, IconButton, type Look } from "./button";
 import { cn } from "./cn";
 import { Field, Input } from "./field";
+import { KeepFocus } from "./keep-focus";
 import { LayerContext } from "./layer";
 import { worded } from "./worded";
 
@@ -160,58 +161,62 @@ export function Confirm({
     if (ready && !busy) onConfirm();
   };
   return (
-    <Dialog
-      open={open}
-      onClose={() => {
-        setText("");
-        onClose();
-      }}
-      title={title}
-      initialFocus={typed === undefined ? safe : field}
-      onSubmit={confirm}
-      foot={
-        <>
-          <Button ref={safe} onClick={onClose}>
-            {keep}
-          </Button>
-          <Button
-            look={look}
-            busy={busy}
-            refused={ready ? undefined : `Type ${typed} first.`}
-            onClick={confirm}
-          >
-            {act}
-          </Button>
-        </>
-      }
-    >
-      <div className="dialog-body">
-        {children}
-        {typed !== undefined && (
-          <Field
-            optional={false}
-            label={
-              <span className="small dim">
-                Type <span className="mono">{typed}</span> to confirm
-              </span>
-            }
-          >
-            {(props) => (
-              <Input
-                {...props}
-                ref={field}
-                value={text}
-                onChange={(event) => setText(event.target.value)}
-              />
-            )}
-          </Field>
-        )}
-        {error !== undefined && error !== null && (
-          <p role="alert" className="failed-text">
-            {worded(error)}
-          </p>
-        )}
-      </div>
-    </Dialog>
+    <>
+      {/* What it deletes may be the row that it stands in. */}
+      <KeepFocus />
+      <Dialog
+        open={open}
+        onClose={() => {
+          setText("");
+          onClose();
+        }}
+        title={title}
+        initialFocus={typed === undefined ? safe : field}
+        onSubmit={confirm}
+        foot={
+          <>
+            <Button ref={safe} onClick={onClose}>
+              {keep}
+            </Button>
+            <Button
+              look={look}
+              busy={busy}
+              refused={ready ? undefined : `Type ${typed} first.`}
+              onClick={confirm}
+            >
+              {act}
+            </Button>
+          </>
+        }
+      >
+        <div className="dialog-body">
+          {children}
+          {typed !== undefined && (
+            <Field
+              optional={false}
+              label={
+                <span className="small dim">
+                  Type <span className="mono">{typed}</span> to confirm
+                </span>
+              }
+            >
+              {(props) => (
+                <Input
+                  {...props}
+                  ref={field}
+                  value={text}
+                  onChange={(event) => setText(event.target.value)}
+                />
+              )}
+            </Field>
+          )}
+          {error !== undefined && error !== null && (
+            <p role="alert" className="failed-text">
+              {worded(error)}
+            </p>
+          )}
+        </div>
+      </Dialog>
+    </>
   );
 }

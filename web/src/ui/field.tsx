@@ -18,8 +18,13 @@ import { cn } from "./cn";
 import { Keys } from "./keys";
 import { worded } from "./worded";
 
+/** What the form around them found wrong with fields, by the id of the control. */
+export const FieldErrors = createContext<ReadonlyMap<string, string>>(new Map());
+
 type Described = {
   label: ReactNode;
+  /** Its name in the API, by which a refusal names it. */
+  name?: string;
   optional?: boolean;
   /** What the field is for; read with it. */
   hint?: ReactNode;
@@ -60,6 +65,7 @@ export function Fields({
 /** Label above, control, and one line below it. */
 export function Field({
   label,
+  name,
   optional = true,
   hint,
   error,
@@ -67,19 +73,20 @@ export function Field({
   children,
 }: Described & { className?: string; children: (props: ControlProps) => ReactNode }) {
   const id = useId();
-  const below = error ?? hint;
+  const wrong = use(FieldErrors).get(id) ?? error;
+  const below = wrong ?? hint;
   return (
-    <div className={cn("field", className)}>
+    <div className={cn("field", className)} data-field={name}>
       <label id={`${id}-l`} htmlFor={id}>
         {label}
       </label>
       {children({
         id,
         "aria-describedby": below === undefined ? undefined : `${id}-m`,
-        "aria-invalid": error === undefined || error === null ? undefined : true,
+        "aria-invalid": wrong === undefined || wrong === null ? undefined : true,
         "aria-required": optional ? undefined : true,
       })}
-      <Message id={`${id}-m`} error={error} hint={hint} />
+      <Message id={`${id}-m`} error={wrong} hint={hint} />
     </div>
   );
 }

@@ -71,7 +71,10 @@ record! {
 pub(crate) fn routes() -> Vec<Route> {
     let fields = [
         text("name", "Its name"),
-        a::<AuthType>("auth_type", "`oauth`, `keys` or `none`"),
+        a::<AuthType>(
+            "auth_type",
+            "`oauth`, `keys` or `none`; left out: `oauth` where the app has an OAuth client. With `keys` or `none` a client that it had is removed",
+        ),
         text("description", "What it is"),
         text("img_src", "The address of a picture"),
         Param::new(
@@ -260,20 +263,44 @@ fn fields(params: &Params) -> Result<Option<Vec<CustomField>>, ApiError> {
     Ok(read_value(name, &list)?)
 }
 
+/// How accounts are connected: an app with an OAuth client is an OAuth app, and no other has one.
+fn connected_by(
+    params: &Params,
+    before: &AppDefinition,
+) -> Result<(AuthType, Option<OauthClient>), ApiError> {
+    let given = params.parsed("oauth")?;
+    let kept = || {
+        let client = before.oauth.clone()?;
+        Some(OauthClient { client_secret: String::new(), ..client })
+    };
+    match params.parsed("auth_type")? {
+        Some(AuthType::Keys | AuthType::None) if given.is_some() => Err(ApiError::field(
+            "auth_type",
+            "an app with an OAuth client is connected by OAuth; give `auth_type` as `oauth`, or leave it or `oauth` out",
+        )),
+        Some(other @ (AuthType::Keys | AuthType::None)) => Ok((other, None)),
+        Some(AuthType::Oauth) => Ok((AuthType::Oauth, given.or_else(kept))),
+        None => {
+            let client = given.or_else(kept);
+            let auth_type = client.as_ref().map_or(before.auth_type, |_| AuthType::Oauth);
+            Ok((auth_type, client))
+        }
+    }
+}
+
 /// What an app is made of, with what is given in the place of what was.
 fn changed(params: &Params, before: AppDefinition) -> Result<AppDefinition, ApiError> {
     let fields = fields(params)?;
     if let Some(oauth) = params.0.get("oauth") {
         only("oauth", oauth, OAUTH_FIELDS)?;
     }
+    let (auth_type, oauth) = connected_by(params, &before)?;
     Ok(AppDefinition {
         name: params.text("name")?.unwrap_or(before.name),
-        auth_type: params.parsed("auth_type")?.unwrap_or(before.auth_type),
+        auth_type,
         description: params.text("description")?.or(before.description),
         img_src: params.text("img_src")?.or(before.img_src),
-        oauth: params.parsed("oauth")?.or_else(|| {
-            before.oauth.map(|client| OauthClient { client_secret: String::new(), ..client })
-        }),
+        oauth,
         // Fields that the operator names are all there are, unless they are those that there were.
         open: before.open && fields.as_ref().is_none_or(|fields| *fields == before.custom_fields),
         custom_fields: fields.unwrap_or(before.custom_fields),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use millrace_model::account::{App, AppDefinition, FIELDS_MAX, OauthClient};
+use millrace_model::account::{App, AppDefinition, AuthType, FIELDS_MAX, OauthClient};
 use millrace_model::component::PropDef;
 use millrace_model::ids::{AppId, OrgId};
 use millrace_model::page::{Listing, Page};
@@ -251,8 +251,12 @@ impl Apps {
                     if all.len() == before.len() || all.len() > FIELDS_MAX {
                         continue;
                     }
-                    let AppDefinition { auth_type, custom_fields, .. } =
+                    let AppDefinition { mut auth_type, custom_fields, .. } =
                         inferred(slug, all.into_iter()).definition;
+                    // The keys that only OAuth gives are no fields, by which it is inferred.
+                    if known.definition.auth_type == AuthType::Oauth {
+                        auth_type = AuthType::Oauth;
+                    }
                     App {
                         updated_at: now,
                         definition: AppDefinition { auth_type, custom_fields, ..known.definition },

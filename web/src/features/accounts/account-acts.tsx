@@ -20,8 +20,7 @@ import { say } from "~/ui/toast";
 /** Connects an account again, with what its app asks for. */
 export function useReconnect(account: Account): () => void {
   const connect = useConnect();
-  return () =>
-    connect({ app: account.app.name_slug, accountId: account.id, onConnected: () => {} });
+  return () => connect({ app: account.app.name_slug, account, onConnected: () => {} });
 }
 
 /** Asks the provider now whether it still takes the account. */
@@ -128,7 +127,7 @@ function Rename({ account, onClose }: { account: Account; onClose: () => void })
       mutation={rename}
       onClose={onClose}
     >
-      <Field label="Name">
+      <Field name="name" label="Name" optional={false}>
         {(control) => (
           <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
         )}

@@ -71,8 +71,8 @@ export function AccountPage({ id }: { id: string }) {
               </Link>
             </Fact>
             <Fact name="Health" wide>
-              <span className="row">
-                <Health account={account} />
+              <span className="row is-wrapping account-health">
+                <Health account={account} whole />
               </span>
             </Fact>
             <Fact name="Connected">

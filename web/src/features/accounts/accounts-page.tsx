@@ -14,6 +14,7 @@ import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
+import { cn } from "~/ui/cn";
 import { PageHead } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
@@ -122,8 +123,11 @@ function Row({ account }: { account: Account }) {
   );
 }
 
-/** Whether the provider still takes the account, and the way back where it does not. */
-export function Health({ account }: { account: Account }) {
+/**
+ * Whether the provider still takes the account, and the way back where it does not. `whole`: the
+ * reason in all its words, and not in one line.
+ */
+export function Health({ account, whole = false }: { account: Account; whole?: boolean }) {
   const refused = useRefusal("full");
   const again = useReconnect(account);
   if (account.healthy) {
@@ -137,7 +141,10 @@ export function Health({ account }: { account: Account }) {
   return (
     <>
       <Glyph status="paused" />
-      <span className="cut paused-text" title={account.problem ?? undefined}>
+      <span
+        className={cn("paused-text", whole ? "wrap" : "cut")}
+        title={whole ? undefined : (account.problem ?? undefined)}
+      >
         {account.problem ?? "refused by the provider"}
       </span>
       {refused === undefined && (

@@ -1,37 +1,38 @@
 /** Form that connects an account by the values of its app's fields. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { fieldsOf } from "~/api/apps";
 import { client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
 import type { App } from "~/api/schema";
 import type { Connected } from "~/shell/connect";
+import { Form } from "~/shell/form";
 import { Button } from "~/ui/button";
 import { CloseDialog } from "~/ui/dialog";
-import { Field, Input, Password } from "~/ui/field";
+import { Field, Input } from "~/ui/field";
 import { say } from "~/ui/toast";
+import { AppFields, givenOf, type Typed } from "./app-fields";
 
 /** An account by the values of the app's fields. */
 export function ByKey({
   app,
   accountId,
+  typed,
+  onType,
   onConnected,
 }: {
   app: App;
   accountId: string | undefined;
+  typed: Typed;
+  onType: (typed: Typed) => void;
   onConnected: (account: Connected) => void;
 }) {
   const queries = useQueryClient();
-  const [name, setName] = useState("");
-  const [values, setValues] = useState<Record<string, string>>({});
   const fields = fieldsOf(app.custom_fields_json);
+  const credentials = givenOf(typed.values);
   const save = useMutation({
     mutationFn: () => {
-      const credentials = Object.fromEntries(
-        Object.entries(values).filter(([, value]) => value !== ""),
-      );
-      const named = name.trim() === "" ? {} : { name: name.trim() };
+      const name = typed.name.trim();
+      const named = name === "" ? {} : { name };
       return accountId === undefined
         ? data(
             client.POST("/v1/accounts", {
@@ -57,63 +58,56 @@ export function ByKey({
       onConnected(account);
     },
   });
+  const first = fields[0];
+  const check = () =>
+    first !== undefined && accountId !== undefined && Object.keys(credentials).length === 0
+      ? ([
+          `credentials.${first.name}`,
+          "Fill in at least one value: what is empty stays as it is.",
+        ] as const)
+      : undefined;
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
+    <Form
+      error={save.error}
+      check={check}
+      onSubmit={() => {
+        if (!save.isPending) save.mutate();
       }}
+      foot={
+        <>
+          <CloseDialog />
+          <Button look="primary" type="submit" busy={save.isPending && "Connecting…"}>
+            Connect
+          </Button>
+        </>
+      }
     >
-      <div className="dialog-body form-grid">
-        <Field label="Name" hint={`How the account is called here, such as “${app.name}, team”.`}>
-          {(control) => (
-            <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
-          )}
-        </Field>
-        {fields.map((field) => (
-          <Field
-            key={field.name}
-            label={
-              <>
-                {field.label}
-                {field.optional && <span className="optional">optional</span>}
-              </>
-            }
-            optional={field.optional}
-            hint={field.description}
-          >
-            {(control) => {
-              const shared = {
-                ...control,
-                autoComplete: "off",
-                placeholder: field.default ?? "",
-                value: values[field.name] ?? "",
-                onChange: (event: React.ChangeEvent<HTMLInputElement>) =>
-                  setValues({ ...values, [field.name]: event.target.value }),
-              };
-              return field.secret ? <Password {...shared} /> : <Input {...shared} />;
-            }}
-          </Field>
-        ))}
-        {fields.length === 0 && (
-          <p className="mid">{app.name} needs no key: the account is a name to choose it by.</p>
+      <Field
+        name="name"
+        label="Name"
+        hint={`How the account is called here, such as “${app.name}, team”.`}
+      >
+        {(control) => (
+          <Input
+            {...control}
+            value={typed.name}
+            onChange={(event) => onType({ ...typed, name: event.target.value })}
+          />
         )}
-        <p className="small dim">
-          Kept encrypted. Code gets the values of the accounts that its own props name, and of no
-          others.
-        </p>
-        {save.error !== null && (
-          <p role="alert" className="failed-text">
-            {sentence(save.error)}
-          </p>
-        )}
-      </div>
-      <footer className="dialog-foot">
-        <CloseDialog />
-        <Button look="primary" type="submit" busy={save.isPending && "Connecting…"}>
-          Connect
-        </Button>
-      </footer>
-    </form>
+      </Field>
+      <AppFields
+        fields={fields}
+        kept={accountId !== undefined}
+        values={typed.values}
+        onChange={(values) => onType({ ...typed, values })}
+      />
+      {fields.length === 0 && (
+        <p className="mid">{app.name} needs no key: the account is a name to choose it by.</p>
+      )}
+      <p className="small dim">
+        Kept encrypted. Code gets the values of the accounts that its own props name, and of no
+        others.
+      </p>
+    </Form>
   );
 }

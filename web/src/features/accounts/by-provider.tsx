@@ -9,12 +9,15 @@ import { sentence } from "~/api/errors";
 import { accountQuery } from "~/api/queries";
 import type { App } from "~/api/schema";
 import type { Connected } from "~/shell/connect";
+import { Form } from "~/shell/form";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { CloseDialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
+import { worded } from "~/ui/worded";
+import { AppFields, givenOf, type Typed } from "./app-fields";
 
 const ASK_MS = 2_000;
 
@@ -22,28 +25,32 @@ const ASK_MS = 2_000;
 export function ByProvider({
   app,
   accountId,
+  typed,
+  onType,
   onConnected,
   onClient,
 }: {
   app: App;
   accountId: string | undefined;
+  typed: Typed;
+  onType: (typed: Typed) => void;
   onConnected: (account: Connected) => void;
   onClient: () => void;
 }) {
   const queries = useQueryClient();
-  const [name, setName] = useState("");
-  const [values, setValues] = useState<Record<string, string>>({});
   const [blocked, setBlocked] = useState<string | null>(null);
   const fields = fieldsOf(app.custom_fields_json);
   const begin = useMutation({
     mutationFn: async (popup: Window | null) => {
+      const name = typed.name.trim();
+      const credentials = givenOf(typed.values);
       const link = await data(
         client.POST("/v1/accounts/connect", {
           body: {
             app: app.name_slug,
-            ...(name.trim() === "" ? {} : { name: name.trim() }),
+            ...(name === "" ? {} : { name }),
             ...(accountId === undefined ? {} : { account_id: accountId }),
-            ...(Object.keys(values).length === 0 ? {} : { credentials: values }),
+            ...(Object.keys(credentials).length === 0 ? {} : { credentials }),
           },
         }),
       ).catch((error: unknown) => {
@@ -88,80 +95,74 @@ export function ByProvider({
   }, [came, queries, app.name]);
 
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
+    <Form
+      error={begin.error}
+      onSubmit={() => {
         // Opened at the press itself: a window that is opened later is blocked.
         begin.mutate(window.open("about:blank", "_blank", "popup,width=560,height=720"));
       }}
+      foot={
+        <>
+          <Button look="quiet" onClick={onClient}>
+            Change the OAuth client…
+          </Button>
+          <CloseDialog />
+          <Button
+            look="primary"
+            type="submit"
+            icon={ExternalLink}
+            busy={begin.isPending && "Opening…"}
+          >
+            {waits ? `Open ${app.name} again` : `Open ${app.name}`}
+          </Button>
+        </>
+      }
     >
-      <div className="dialog-body form-grid">
-        <p className="mid">
-          {app.name} asks you in a window of its own, and sends you back here when you agree.
+      <p className="mid">
+        {app.name} asks you in a window of its own, and sends you back here when you agree.
+      </p>
+      {accountId === undefined && (
+        <Field name="name" label="Name" hint="Empty: as the provider calls the account.">
+          {(control) => (
+            <Input
+              {...control}
+              value={typed.name}
+              onChange={(event) => onType({ ...typed, name: event.target.value })}
+            />
+          )}
+        </Field>
+      )}
+      <AppFields
+        fields={fields}
+        kept={accountId !== undefined}
+        values={typed.values}
+        onChange={(values) => onType({ ...typed, values })}
+      />
+      {blocked !== null && (
+        <p>
+          The browser blocked the window.{" "}
+          <a className="link" href={blocked} target="_blank" rel="noreferrer">
+            Open {app.name} here
+          </a>
+          ; this page goes on by itself.
         </p>
-        {accountId === undefined && (
-          <Field label="Name" hint="Empty: as the provider calls the account.">
-            {(control) => (
-              <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
-            )}
-          </Field>
-        )}
-        {fields.map((field) => (
-          <Field key={field.name} label={field.label} hint={field.description}>
-            {(control) => (
-              <Input
-                {...control}
-                value={values[field.name] ?? ""}
-                onChange={(event) => setValues({ ...values, [field.name]: event.target.value })}
-              />
-            )}
-          </Field>
-        ))}
-        {blocked !== null && (
-          <p>
-            The browser blocked the window.{" "}
-            <a className="link" href={blocked} target="_blank" rel="noreferrer">
-              Open {app.name} here
-            </a>
-            ; this page goes on by itself.
-          </p>
-        )}
-        {connection?.status === "failed" && (
-          <Banner kind="failed" role="alert" title={`${app.name} was not connected`}>
-            {connection.problem ?? "The provider gave no reason."}
-          </Banner>
-        )}
-        {unread !== null && waits && (
-          <p role="alert" className="failed-text">
-            {sentence(unread)}
-          </p>
-        )}
-        {waits && (
-          <p className="connect-wait" role="status">
-            <Glyph status="running" />
-            Waits for {app.name}
-          </p>
-        )}
-        {begin.error !== null && (
-          <p role="alert" className="failed-text">
-            {sentence(begin.error)}
-          </p>
-        )}
-      </div>
-      <footer className="dialog-foot">
-        <Button look="quiet" onClick={onClient}>
-          Change the OAuth client…
-        </Button>
-        <CloseDialog />
-        <Button
-          look="primary"
-          type="submit"
-          icon={ExternalLink}
-          busy={begin.isPending && "Opening…"}
-        >
-          {waits ? `Open ${app.name} again` : `Open ${app.name}`}
-        </Button>
-      </footer>
-    </form>
+      )}
+      {connection?.status === "failed" && (
+        <Banner kind="failed" role="alert" title={`${app.name} was not connected`}>
+          {connection.problem ?? "The provider gave no reason."}
+        </Banner>
+      )}
+      {unread !== null && waits && (
+        <p role="alert" className="failed-text">
+          {worded(sentence(unread))}
+        </p>
+      )}
+      {waits && (
+        <p className="connect-wait" role="status">
+          <Glyph status="running" />
+          Waits for {app.name}
+        </p>
+      )}
+    </Form>
   );
 }

@@ -3,13 +3,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
 import { appQuery } from "~/api/queries";
 import type { App } from "~/api/schema";
+import { Form } from "~/shell/form";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { CloseDialog } from "~/ui/dialog";
 import { Field, Input, Password } from "~/ui/field";
+import { changedClient, fieldsOfClient } from "./client-fields";
 
 const FIELDS = [
   ["client_id", "Client id", ""],
@@ -19,35 +20,28 @@ const FIELDS = [
   ["scopes", "Scopes, with spaces between", ""],
 ] as const;
 
-type Name = (typeof FIELDS)[number][0];
-
 /** The organization's own client at the provider, which an app by OAuth needs first. */
-export function OauthClient({ app, onSaved }: { app: App; onSaved: () => void }) {
+export function OauthClient({
+  app,
+  onSaved,
+  onBack,
+}: {
+  app: App;
+  onSaved: () => void;
+  /** Where the form stands in the place of another. */
+  onBack?: () => void;
+}) {
   const queries = useQueryClient();
-  const known = app.oauth;
-  const [values, setValues] = useState<Record<Name, string>>({
-    client_id: known?.client_id ?? "",
-    client_secret: "",
-    authorize_url: known?.authorize_url ?? "",
-    token_url: known?.token_url ?? "",
-    scopes: known?.scopes.join(" ") ?? "",
-  });
+  const stored = app.oauth;
+  const [values, setValues] = useState(() => fieldsOfClient(stored));
   const save = useMutation({
-    mutationFn: () => {
-      const { scopes, client_secret, ...rest } = values;
-      return data(
+    mutationFn: () =>
+      data(
         client.PUT("/v1/apps/{id}", {
           params: { path: { id: app.name_slug } },
-          body: {
-            oauth: {
-              ...rest,
-              scopes: scopes.split(/[\s,]+/).filter((scope) => scope !== ""),
-              ...(client_secret === "" ? {} : { client_secret }),
-            },
-          },
+          body: { oauth: changedClient(stored, values) },
         }),
-      );
-    },
+      ),
     onSuccess: (saved) => {
       queries.setQueryData(appQuery(app.name_slug).queryKey, saved);
       onSaved();
@@ -55,48 +49,58 @@ export function OauthClient({ app, onSaved }: { app: App; onSaved: () => void })
   });
   const callback = `${window.location.origin}/oauth/callback`;
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
+    <Form
+      error={save.error}
+      onSubmit={() => {
+        if (!save.isPending) save.mutate();
       }}
+      foot={
+        <>
+          {onBack !== undefined && (
+            <Button look="quiet" onClick={onBack}>
+              Back
+            </Button>
+          )}
+          <CloseDialog />
+          <Button look="primary" type="submit" busy={save.isPending && "Saving…"}>
+            Save the client
+          </Button>
+        </>
+      }
     >
-      <div className="dialog-body form-grid">
-        <p className="mid">
-          {app.name} lets an application in only by a client of yours. Register one there with this
-          redirect address, then fill in what {app.name} gives you.
-        </p>
-        <div className="copy-line">
-          <code className="mono">{callback}</code>
-          <Copy text={callback} label="Copy the redirect address" />
-        </div>
-        {FIELDS.map(([name, label, placeholder]) => (
-          <Field key={name} label={label} optional={name === "scopes"}>
-            {(control) => {
-              const shared = {
-                ...control,
-                autoComplete: "off",
-                placeholder,
-                value: values[name],
-                onChange: (event: React.ChangeEvent<HTMLInputElement>) =>
-                  setValues({ ...values, [name]: event.target.value }),
-              };
-              return name === "client_secret" ? <Password {...shared} /> : <Input {...shared} />;
-            }}
-          </Field>
-        ))}
-        {save.error !== null && (
-          <p role="alert" className="failed-text">
-            {sentence(save.error)}
-          </p>
-        )}
+      <p className="mid">
+        {app.name} lets an application in only by a client of yours. Register one there with this
+        redirect address, then fill in what {app.name} gives you.
+      </p>
+      <div className="copy-line">
+        <code className="mono">{callback}</code>
+        <Copy text={callback} label="Copy the redirect address" />
       </div>
-      <footer className="dialog-foot">
-        <CloseDialog />
-        <Button look="primary" type="submit" busy={save.isPending && "Saving…"}>
-          Save the client
-        </Button>
-      </footer>
-    </form>
+      {FIELDS.map(([name, label, placeholder]) => (
+        <Field
+          key={name}
+          name={`oauth.${name}`}
+          label={label}
+          optional={name === "scopes" || (name === "client_secret" && stored !== null)}
+          hint={
+            name === "client_secret" && stored !== null
+              ? "One is stored, and stays if this is empty. Another id or address of tokens needs it again."
+              : undefined
+          }
+        >
+          {(control) => {
+            const shared = {
+              ...control,
+              autoComplete: "off",
+              placeholder,
+              value: values[name],
+              onChange: (event: React.ChangeEvent<HTMLInputElement>) =>
+                setValues({ ...values, [name]: event.target.value }),
+            };
+            return name === "client_secret" ? <Password {...shared} /> : <Input {...shared} />;
+          }}
+        </Field>
+      ))}
+    </Form>
   );
 }

@@ -52,7 +52,13 @@ export function ComponentPage({ id }: { id: string }) {
                 ...(component.type === "source"
                   ? [{ name: "Command line", text: line`millrace deploy ${component.key ?? id}` }]
                   : []),
-                { name: "curl", text: curlOf("GET", ["components", id]) },
+                {
+                  name: "curl",
+                  text: curlOf(
+                    "GET",
+                    component.id === null ? ["components", "registry", id] : ["components", id],
+                  ),
+                },
               ]}
             />
             {component.published && component.key !== null && (
@@ -63,7 +69,11 @@ export function ComponentPage({ id }: { id: string }) {
             {component.type === "source" && (
               <Link
                 to="/sources"
-                search={{ action: "create", component: id }}
+                search={
+                  component.id === null
+                    ? { action: "create", key: id }
+                    : { action: "create", component: component.id }
+                }
                 className={buttonClass({ look: "primary" })}
               >
                 <Plus className="icon" aria-hidden="true" />
@@ -106,13 +116,21 @@ export function ComponentPage({ id }: { id: string }) {
                 <dt>Kind</dt>
                 <dd>{component.type}</dd>
               </div>
-              <div>
-                <dt>Saved</dt>
-                <dd>
-                  <When at={component.created_at * 1_000} />
-                </dd>
-              </div>
-              {component.component_url !== null && (
+              {component.created_at !== undefined && (
+                <div>
+                  <dt>Saved</dt>
+                  <dd>
+                    <When at={component.created_at * 1_000} />
+                  </dd>
+                </div>
+              )}
+              {"path" in component && (
+                <div className="is-wide">
+                  <dt>File of a registry</dt>
+                  <dd className="mono wrap">{component.path}</dd>
+                </div>
+              )}
+              {component.component_url != null && (
                 <div className="is-wide">
                   <dt>From</dt>
                   <dd className="mono wrap">{component.component_url}</dd>

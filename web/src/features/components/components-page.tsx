@@ -14,6 +14,7 @@ import { Search } from "~/ui/field";
 import { PageHead, Segments } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
+import { InRegistries } from "./in-registries";
 import { componentsQuery } from "./queries";
 
 type Kind = "all" | "published" | "source" | "action";
@@ -32,6 +33,10 @@ export function ComponentsPage({
   const field = useRef<HTMLInputElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
   const words = q.toLowerCase();
+  const asked = q.trim() !== "" && kind !== "published";
+  const keys = new Set(
+    components.data?.pages.flatMap((page) => page.data.flatMap(({ key }) => key ?? [])),
+  );
   const filtered = useFiltered(components, words !== "" || kind !== "all", "component");
   return (
     <>
@@ -70,12 +75,15 @@ export function ComponentsPage({
           query={components}
           what="The components"
           empty={
-            <Empty title="No component is published.">
-              <p>
-                <code className="mono">millrace publish</code> lets code answer to its key, and
-                lists it here. Code that is deployed without it is found at its source or workflow.
-              </p>
-            </Empty>
+            asked ? null : (
+              <Empty title="No component is published.">
+                <p>
+                  <code className="mono">millrace publish</code> lets code answer to its key, and
+                  lists it here. Code that is deployed without it is found at its source or
+                  workflow. A search finds the components of registries, too.
+                </p>
+              </Empty>
+            )
           }
         >
           {(items) => {
@@ -142,6 +150,13 @@ export function ComponentsPage({
             );
           }}
         </ListState>
+        {asked && (
+          <InRegistries
+            words={q}
+            type={kind === "source" || kind === "action" ? kind : undefined}
+            own={keys}
+          />
+        )}
       </div>
     </>
   );

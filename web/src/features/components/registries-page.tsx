@@ -23,6 +23,7 @@ import { When } from "~/ui/time";
 import { registriesQuery } from "./queries";
 
 const ADD = line`millrace registry add https://github.com/acme/components`;
+const UPDATE = (name: string) => line`millrace registry update ${name}`;
 
 export function RegistriesPage() {
   useTitle("Registries");
@@ -50,24 +51,39 @@ export function RegistriesPage() {
           }
         >
           {(items) => (
-            <table className="tbl t-registries" aria-label="Registries">
-              <thead>
-                <tr className="tr is-head">
-                  <th>Name</th>
-                  <th>Origin</th>
-                  <th className="is-right">Components</th>
-                  <th className="is-right">Read</th>
-                  <th>
-                    <span className="sr">Acts</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {items.map((registry) => (
-                  <Row key={registry.id} registry={registry} />
-                ))}
-              </tbody>
-            </table>
+            <>
+              <table className="tbl t-registries" aria-label="Registries">
+                <thead>
+                  <tr className="tr is-head">
+                    <th>Name</th>
+                    <th>Origin</th>
+                    <th className="is-right">Components</th>
+                    <th className="is-right">Read</th>
+                    <th>
+                      <span className="sr">Acts</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {items.map((registry) => (
+                    <Row key={registry.id} registry={registry} />
+                  ))}
+                </tbody>
+              </table>
+              <section className="registries-how" aria-label="Add or update a registry">
+                <p className="mid">
+                  The command line adds a registry from a folder, a repository or a package of npm,
+                  and reads one again where it is from:
+                </p>
+                <ShellBlock text={ADD} />
+                <ShellBlock
+                  text={UPDATE(
+                    items.length === 1 && items[0] !== undefined ? items[0].name : "NAME",
+                  )}
+                  label="Copy the command that updates"
+                />
+              </section>
+            </>
           )}
         </ListState>
       </div>

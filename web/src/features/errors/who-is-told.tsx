@@ -188,6 +188,7 @@ function Handle({ owner, onClose }: { owner: Owner; onClose: () => void }) {
       onClose={onClose}
     >
       <Field
+        name="listener_id"
         label="Workflow"
         optional={false}
         hint="Each error is an event of it, with the event that failed and the results of the steps before."

@@ -132,7 +132,7 @@ function Reconnect({ still }: { still: Still }) {
       onClick={() =>
         connect({
           app: still.app ?? "",
-          accountId: still.id,
+          account: still,
           onConnected: () => void queries.invalidateQueries({ queryKey: partsQuery.queryKey }),
         })
       }

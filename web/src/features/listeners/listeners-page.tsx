@@ -274,7 +274,7 @@ function Make({
       refused={from === null || to === null ? "Choose both ends first." : undefined}
       onClose={onClose}
     >
-      <Field label="Listen to" optional={false}>
+      <Field name="emitter_id" label="Listen to" optional={false}>
         {(control) => (
           <Combobox
             {...control}
@@ -284,7 +284,7 @@ function Make({
           />
         )}
       </Field>
-      <Field label="What of it" optional={false}>
+      <Field name="event_name" label="What of it" optional={false}>
         {(control) => (
           <Select
             {...control}
@@ -298,7 +298,7 @@ function Make({
           />
         )}
       </Field>
-      <Field label="Goes to" optional={false}>
+      <Field name="listener_id" label="Goes to" optional={false}>
         {(control) => (
           <Combobox
             {...control}

@@ -172,7 +172,7 @@ function Make({ onClose }: { onClose: () => void }) {
       mutation={make}
       onClose={onClose}
     >
-      <Field label="Address" hint="https, reachable from the server." optional={false}>
+      <Field name="url" label="Address" hint="https, reachable from the server." optional={false}>
         {(control) => (
           <Input
             {...control}
@@ -183,7 +183,7 @@ function Make({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      <Field label="Name">
+      <Field name="name" label="Name">
         {(control) => (
           <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
         )}

@@ -105,7 +105,7 @@ export function AccountField({ form, prop, control }: Props) {
           onClick={() =>
             connect({
               app,
-              ...(unhealthy && chosen !== null ? { accountId: chosen } : {}),
+              ...(unhealthy ? { account } : {}),
               onConnected: (connected) => void onConnected(connected),
             })
           }

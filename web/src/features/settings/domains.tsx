@@ -149,7 +149,7 @@ function Attach({ onClose }: { onClose: () => void }) {
       mutation={attach}
       onClose={onClose}
     >
-      <Field label="Domain" optional={false}>
+      <Field name="domain" label="Domain" optional={false}>
         {(control) => (
           <Input
             {...control}
@@ -160,6 +160,7 @@ function Attach({ onClose }: { onClose: () => void }) {
         )}
       </Field>
       <Field
+        name="endpoint_id"
         label="Endpoint"
         hint="A workflow or source that runs on requests, or the id of an HTTP trigger."
         optional={false}

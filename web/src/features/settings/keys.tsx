@@ -220,13 +220,18 @@ function Make({ onClose, onMade }: { onClose: () => void; onMade: (key: string) 
       refused={scopes.length === 0 ? "Choose what it may do first." : undefined}
       onClose={onClose}
     >
-      <Field label="Name" hint="What it is for, such as “ci” or “laptop”." optional={false}>
+      <Field
+        name="name"
+        label="Name"
+        hint="What it is for, such as “ci” or “laptop”."
+        optional={false}
+      >
         {(control) => (
           <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
         )}
       </Field>
       <ScopeChoice value={scopes} onChange={setScopes} />
-      <Field label="Ends">
+      <Field name="expires_at" label="Ends">
         {(control) => <Select {...control} value={days} onChange={setDays} choices={LIFETIMES} />}
       </Field>
     </FormDialog>

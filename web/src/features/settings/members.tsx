@@ -20,6 +20,7 @@ import { Empty } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
+import { KeepFocus } from "~/ui/keep-focus";
 import { PaneHead } from "~/ui/pane";
 import { Select } from "~/ui/select";
 import { Tag } from "~/ui/tag";
@@ -266,6 +267,7 @@ function Invited({ of }: { of: Invitation }) {
           label={`Withdraw the invitation of ${of.email}`}
           onClick={() => withdraw.mutate()}
         />
+        <KeepFocus />
       </td>
     </tr>
   );
@@ -297,7 +299,7 @@ function Invite({
       mutation={invite}
       onClose={onClose}
     >
-      <Field label="E-mail" optional={false}>
+      <Field name="email" label="E-mail" optional={false}>
         {(control) => (
           <Input
             {...control}
@@ -307,7 +309,7 @@ function Invite({
           />
         )}
       </Field>
-      <Field label="Role">
+      <Field name="role" label="Role">
         {(control) => (
           <Select
             {...control}

@@ -169,7 +169,7 @@ function Make({
       refused={scopes.length === 0 ? "Choose what it may do first." : undefined}
       onClose={onClose}
     >
-      <Field label="Name" optional={false}>
+      <Field name="name" label="Name" optional={false}>
         {(control) => (
           <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
         )}

@@ -41,7 +41,7 @@ export function ChangePassword({ onClose }: { onClose: () => void }) {
         hidden
         aria-label="E-mail"
       />
-      <Field label="Present password" optional={false}>
+      <Field name="current_password" label="Present password" optional={false}>
         {(props) => (
           <Password
             {...props}
@@ -52,7 +52,7 @@ export function ChangePassword({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      <Field label="New password" optional={false} hint="12 characters at least">
+      <Field name="password" label="New password" optional={false} hint="12 characters at least">
         {(props) => (
           <Password
             {...props}

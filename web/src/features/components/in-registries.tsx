@@ -1,0 +1,103 @@
+/** Components of registries that fit a search. */
+
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useDeferredValue } from "react";
+import { client, data } from "~/api/client";
+import type { FoundComponent } from "~/api/schema";
+import { ReadFailed } from "~/shell/read-failed";
+import { Empty } from "~/ui/banner";
+import { buttonClass } from "~/ui/button";
+import { PaneHead } from "~/ui/pane";
+import { Tag, Tile } from "~/ui/tag";
+
+const MOST = 50;
+
+/** `own`: keys that the organization published, which are found above. */
+export function InRegistries({
+  words,
+  type,
+  own,
+}: {
+  words: string;
+  type: "source" | "action" | undefined;
+  own: ReadonlySet<string>;
+}) {
+  const query = useDeferredValue(words.trim());
+  const {
+    data: found,
+    error,
+    refetch,
+  } = useQuery({
+    queryKey: ["component-search", "of-page", query, type],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/components/search", {
+          params: { query: { query, limit: MOST, ...(type === undefined ? {} : { type }) } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+  const components = found?.components.filter(({ key }) => !own.has(key));
+  return (
+    <section aria-labelledby="in-registries">
+      <PaneHead id="in-registries" title="In registries" />
+      {error !== null && <ReadFailed what="The registries" error={error} again={refetch} />}
+      {components?.length === 0 && <Empty title="No registry has a component like that." />}
+      {components !== undefined && components.length > 0 && (
+        <table className="tbl t-components" aria-label="Components of registries">
+          <thead>
+            <tr className="tr is-head">
+              <th>Name</th>
+              <th>Key</th>
+              <th>Version</th>
+              <th>Kind</th>
+              <th>
+                <span className="sr">Acts</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {components.map((each) => (
+              <Row key={each.key} of={each} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {components?.length === MOST && (
+        <p className="small dim pad">The {MOST} that fit best. More words find others.</p>
+      )}
+    </section>
+  );
+}
+
+function Row({ of }: { of: FoundComponent }) {
+  const name = of.name === "" ? of.key : of.name;
+  return (
+    <tr className="tr">
+      <td className="row" title={of.description}>
+        <Tile name={name} />
+        <Link to="/components/$id" params={{ id: of.key }} className="row-link name cut">
+          {name}
+        </Link>
+      </td>
+      <td className="mono cut">{of.key}</td>
+      <td>{of.version !== "" && <Tag>{of.version}</Tag>}</td>
+      <td className="mid">{of.type}</td>
+      <td className="is-right above">
+        {of.type === "source" && (
+          <Link
+            to="/sources"
+            search={{ action: "create", key: of.key }}
+            className={buttonClass({ size: "sm" })}
+            aria-label={`Deploy ${name}`}
+          >
+            Deploy…
+          </Link>
+        )}
+      </td>
+    </tr>
+  );
+}
