@@ -93,6 +93,23 @@ test("a value that is typed and not saved is there again after another key was l
   await expect(value).toContainText('"one"');
 });
 
+test("on a narrow screen the value takes the place of the keys, and the focus goes there and back", async ({ page, server }) => {
+  const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Narrow" });
+  for (let at = 10; at < 50; at += 1) await server.call("PUT", `/data_stores/${store.id}/record`, { key: `k${at}`, value: at });
+  await page.setViewportSize({ width: 380, height: 760 });
+  await page.goto(`/data/${store.id}`);
+  const key = page.getByRole("button", { name: "k40", exact: true });
+  await key.click();
+  await expect(page.getByRole("region", { name: "Value" })).toBeFocused();
+  await expect(page.getByRole("textbox", { name: "Value" })).toBeInViewport();
+  await expect(page.getByRole("table", { name: "Keys" })).toBeHidden();
+  await expectAccessible(page);
+  await page.getByRole("button", { name: "All keys" }).click();
+  await expect(key).toBeFocused();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByLabel("Key", { exact: true })).toBeFocused();
+});
+
 test("the audit shows what was done by somebody, to something, lately", async ({ page, server }) => {
   const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Watched" });
   await server.call("PUT", `/data_stores/${store.id}`, { name: "Watched closely" });
