@@ -7,7 +7,7 @@ import { Link } from "@tanstack/react-router";
 import { Download, Trash2, Upload } from "lucide-react";
 import { useRef, useState } from "react";
 import { body, client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
+import { ApiError, sentence } from "~/api/errors";
 import { upload } from "~/api/files";
 import { allOf, pagesOf } from "~/api/queries";
 import type { StoredFile } from "~/api/schema";
@@ -156,7 +156,11 @@ export function FilesPage({ store }: { store: string }) {
 async function storedPaths(name: string): Promise<ReadonlySet<string>> {
   const files = await allOf((page) =>
     body(client.GET("/v1/file_stores/{name}/files", { params: { path: { name }, query: page } })),
-  );
+  ).catch((error) => {
+    // The first file makes the store.
+    if (error instanceof ApiError && error.status === 404) return [];
+    throw error;
+  });
   return new Set(files.map(({ path }) => path));
 }
 
