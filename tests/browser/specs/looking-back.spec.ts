@@ -77,6 +77,39 @@ test("a value of a data store that was written meanwhile is not overwritten with
   expect((await stored()).value).toEqual({ at: 2 });
 });
 
+test("a value that is typed and not saved is there again after another key was looked at", async ({ page, server }) => {
+  const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Typed" });
+  for (const key of ["one", "two"]) await server.call("PUT", `/data_stores/${store.id}/record`, { key, value: key });
+  await page.goto(`/data/${store.id}?key=one`);
+  const value = page.getByRole("textbox", { name: "Value" });
+  await expect(value).toContainText('"one"');
+  await value.fill('"typed"');
+  await page.getByRole("button", { name: "two", exact: true }).click();
+  await expect(value).toContainText('"two"');
+  await page.getByRole("button", { name: "one", exact: true }).click();
+  await expect(value).toContainText('"typed"');
+  await expectAccessible(page);
+  await page.getByRole("button", { name: "Discard" }).click();
+  await expect(value).toContainText('"one"');
+});
+
+test("on a narrow screen the value takes the place of the keys, and the focus goes there and back", async ({ page, server }) => {
+  const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Narrow" });
+  for (let at = 10; at < 50; at += 1) await server.call("PUT", `/data_stores/${store.id}/record`, { key: `k${at}`, value: at });
+  await page.setViewportSize({ width: 380, height: 760 });
+  await page.goto(`/data/${store.id}`);
+  const key = page.getByRole("button", { name: "k40", exact: true });
+  await key.click();
+  await expect(page.getByRole("region", { name: "Value" })).toBeFocused();
+  await expect(page.getByRole("textbox", { name: "Value" })).toBeInViewport();
+  await expect(page.getByRole("table", { name: "Keys" })).toBeHidden();
+  await expectAccessible(page);
+  await page.getByRole("button", { name: "All keys" }).click();
+  await expect(key).toBeFocused();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByLabel("Key", { exact: true })).toBeFocused();
+});
+
 test("the audit shows what was done by somebody, to something, lately", async ({ page, server }) => {
   const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Watched" });
   await server.call("PUT", `/data_stores/${store.id}`, { name: "Watched closely" });

@@ -1,6 +1,6 @@
 // What people lost elsewhere, and do not here: each test is named after the complaint that it answers.
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
-import { step, workflow, write } from "../fixtures/workflows.ts";
+import { readNothingNew, step, workflow, write } from "../fixtures/workflows.ts";
 import type { Page } from "@playwright/test";
 import type { Server } from "../fixtures/server.ts";
 
@@ -94,6 +94,7 @@ test("'hours of edits gone after a refresh': every kind of edit is kept while th
 test("'two tabs overwrite each other without a word': both texts are there, whichever is saved first", async ({ page, context, server, messages }) => {
   const made = await workflow(server, "Tabs", { one: step("return 1;") });
   const other = await context.newPage();
+  await readNothingNew(other);
   for (const each of [page, other]) {
     await each.goto(`/workflows/${made.id}/edit`);
     await expect(editor(each, "one")).toContainText("return 1");

@@ -1,6 +1,6 @@
 // Two people at one draft, a project beside the browser, a rehearsal before a deploy, and runs side by side.
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
-import { send, step, workflow, write } from "../fixtures/workflows.ts";
+import { readNothingNew, send, step, workflow, write } from "../fixtures/workflows.ts";
 import type { Page } from "@playwright/test";
 
 type Record = { steps: { namespace: string; savedComponent: { code: string } }[] };
@@ -14,6 +14,7 @@ test("'two people, one draft': different changes are kept both, and each same on
     const record = await server.call<Record>("GET", `/workflows/${made.id}`);
     return record.steps.map(({ namespace, savedComponent }) => `${namespace}: ${savedComponent.code}`).join("\n");
   };
+  await readNothingNew(page);
   await page.goto(`/workflows/${made.id}/edit?step=one`);
   await expect(editor(page, "one")).toContainText("return 1");
   const theirs = (one: string, two: string) =>
@@ -46,6 +47,31 @@ test("'two people, one draft': different changes are kept both, and each same on
   await expect(editor(page, "one")).toContainText("of me");
   await expect.poll(codes).toContain("of me");
   expect(messages.splice(0).filter((message) => !message.includes("412"))).toEqual([]);
+});
+
+test("'I typed nothing, and it blames me': an unchanged draft follows what is saved elsewhere, a changed one says at once that it was", async ({ page, server, messages }) => {
+  const made = await workflow(server, "Followed", { one: step("return 1;") });
+  const save = (code: string) => server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "one", code: step(code) }] });
+  await page.goto(`/workflows/${made.id}/edit`);
+  await expect(editor(page, "one")).toContainText("return 1");
+  await save("return 'of the files';");
+  await server.call("POST", `/workflows/${made.id}/deploy`, { message: "Saved in millrace dev" });
+  await expect(editor(page, "one")).toContainText("of the files", { timeout: 15_000 });
+  await expect(page.getByText("v2 live")).toBeVisible();
+  await expect(page.getByText(/^draft, /)).toBeHidden();
+  await expect(page.getByRole("button", { name: "Nothing to undo" })).toBeDisabled();
+
+  // What is typed here waits for an answer.
+  await page.route(`**/v1/workflows/${made.id}`, (route) => (route.request().method() === "PUT" ? route.fulfill({ status: 503, json: {} }) : route.fallback()));
+  await write(page, "one", step("return 'mine';"));
+  await expect(page.getByText("Not saved: the server failed")).toBeVisible();
+  await save("return 'of the files again';");
+  const alert = page.getByRole("alert").filter({ hasText: "This draft was changed elsewhere" });
+  await expect(alert).toBeVisible({ timeout: 15_000 });
+  await expect(editor(page, "one")).toContainText("mine");
+  await alert.getByRole("button", { name: "Take theirs" }).click();
+  await expect(editor(page, "one")).toContainText("of the files again");
+  expect(messages.splice(0).filter((message) => !message.includes("503"))).toEqual([]);
 });
 
 test("'the next apply undoes it': a workflow that a project manages says so, and gives the change as files", async ({ page, server }) => {

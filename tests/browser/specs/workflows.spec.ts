@@ -1,6 +1,6 @@
 // A workflow in the browser: made, written, tested, mended, deployed, called, rolled back.
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
-import { send, step, workflow, write } from "../fixtures/workflows.ts";
+import { readNothingNew, send, step, workflow, write } from "../fixtures/workflows.ts";
 import type { Page } from "@playwright/test";
 
 const shot = async (page: Page, name: string) => {
@@ -419,6 +419,7 @@ test("a schedule says its words and its next times", async ({ page }) => {
 
 test("what somebody else saved meanwhile is not overwritten without a word", async ({ page, server, messages }) => {
   const made = await workflow(server, "Shared", { one: step("return 1;") });
+  await readNothingNew(page);
   await page.goto(`/workflows/${made.id}/edit`);
   await expect(page.getByRole("textbox", { name: "Code of one" })).toContainText("return 1");
   await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "one", code: step("return 'theirs';") }] });

@@ -31,7 +31,8 @@ function Store() {
             ...(next === undefined ? {} : { key: next }),
             ...(prefix === undefined ? {} : { prefix }),
           },
-          replace: true,
+          // The browser's way back leads to the keys, whichever of them were looked at.
+          replace: key !== undefined || next === undefined,
           resetScroll: false,
         })
       }

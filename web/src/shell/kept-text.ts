@@ -29,28 +29,52 @@ export function useKeptText(
   return [text, set];
 }
 
+/** Longer texts of forms: they outlive their page in this tab alone, so a reload asks first. */
+const longTexts = new Map<string, string>();
+
+function asksBeforeReload(event: BeforeUnloadEvent): void {
+  if (longTexts.size > 0) event.preventDefault();
+}
+
+function keepText(name: string, text: string): void {
+  if (text.length > LONGEST) {
+    forget(name);
+    longTexts.set(name, text);
+    addEventListener("beforeunload", asksBeforeReload);
+  } else {
+    longTexts.delete(name);
+    keep(name, text);
+  }
+}
+
+/** Ends what is kept of a form whose thing is gone. */
+export function forgetText(name: string): void {
+  longTexts.delete(name);
+  forget(name);
+}
+
 /**
- * Text of a form on a page: kept in this browser until `done`, which says what is stored from then
- * on, also after the page was left. `stored`: what it is before anything is typed. Never for secrets.
+ * Text of a form on a page: kept until `done`, which says what is stored from then on, also after
+ * the page was left. `stored`: what it is before anything is typed. Never for secrets.
  */
 export function useKeptField(
   name: string,
   stored = "",
 ): { text: string; set: (text: string) => void; done: (text: string) => void } {
   const [text, setText] = useState(() => {
-    const kept = keptOf(name)?.value;
+    const kept = longTexts.get(name) ?? keptOf(name)?.value;
     return typeof kept === "string" ? kept : stored;
   });
   return {
     text,
     set: (next) => {
       setText(next);
-      if (next === stored || next.length > LONGEST) forget(name);
-      else keep(name, next);
+      if (next === stored) forgetText(name);
+      else keepText(name, next);
     },
     done: (next) => {
       setText(next);
-      forget(name);
+      forgetText(name);
     },
   };
 }

@@ -7,9 +7,9 @@ import { Link } from "@tanstack/react-router";
 import { Download, Trash2, Upload } from "lucide-react";
 import { useRef, useState } from "react";
 import { body, client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
+import { ApiError, sentence } from "~/api/errors";
 import { upload } from "~/api/files";
-import { pagesOf } from "~/api/queries";
+import { allOf, pagesOf } from "~/api/queries";
 import type { StoredFile } from "~/api/schema";
 import { AsCommand } from "~/shell/as-command";
 import { curlOf, line } from "~/shell/command-line";
@@ -35,16 +35,30 @@ export function FilesPage({ store }: { store: string }) {
   const refused = useRefusal("deploy");
   const files = useInfiniteQuery(filesOf(store));
   const input = useRef<HTMLInputElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  /** Chosen files, and the names of those that the store has already. */
+  const [asks, setAsks] = useState<{ chosen: readonly File[]; had: readonly string[] }>();
   const bring = useMutation({
-    mutationFn: async (chosen: readonly File[]) => {
-      for (const file of chosen) await upload(store, file.name, file);
-      return chosen.length;
+    mutationFn: async ({ chosen, over }: { chosen: readonly File[]; over: boolean }) => {
+      if (!over) {
+        const stored = await storedPaths(store);
+        const had = chosen.map(({ name }) => name).filter((name) => stored.has(name));
+        if (had.length > 0) return setAsks({ chosen, had });
+      }
+      setAsks(undefined);
+      const names = chosen.map(({ name }) => name);
+      for (const [at, file] of chosen.entries()) {
+        await upload(store, file.name, file).catch((error: Error) => {
+          throw at === 0 && names.length === 1
+            ? error
+            : new Error(broughtInPart(names, at, sentence(error)));
+        });
+      }
+      const title = names.length === 1 ? "The file is there" : `${names.length} files are there`;
+      say({ title, shape: "succeeded" });
     },
-    onSuccess: (n) => {
-      say({ title: n === 1 ? "The file is there" : `${n} files are there`, shape: "succeeded" });
-      void queries.invalidateQueries({ queryKey: ["file-store", store] });
-    },
-    onError: (error) => say({ title: "It was not taken", about: sentence(error) }),
+    onError: (error) => say({ title: "Not all was taken", about: sentence(error) }),
+    onSettled: () => void queries.invalidateQueries({ queryKey: ["file-store", store] }),
   });
   return (
     <>
@@ -67,7 +81,7 @@ export function FilesPage({ store }: { store: string }) {
               multiple
               hidden
               onChange={(event) => {
-                bring.mutate([...(event.target.files ?? [])]);
+                bring.mutate({ chosen: [...(event.target.files ?? [])], over: false });
                 event.target.value = "";
               }}
             />
@@ -88,7 +102,17 @@ export function FilesPage({ store }: { store: string }) {
           <h1 className="cut">{store}</h1>
         </Crumbs>
       </PageHead>
-      <div className="scroll">
+      <Confirm
+        open={asks !== undefined}
+        onClose={() => setAsks(undefined)}
+        title="Replace stored files?"
+        act="Replace"
+        onConfirm={() => asks && bring.mutate({ chosen: asks.chosen, over: true })}
+      >
+        <p>The store has files of these names. What they hold is lost:</p>
+        <p className="mono wrap">{asks?.had.join(", ")}</p>
+      </Confirm>
+      <div ref={list} tabIndex={-1} className="scroll">
         <ListState
           query={files}
           what="The files"
@@ -112,7 +136,12 @@ export function FilesPage({ store }: { store: string }) {
               </thead>
               <tbody>
                 {items.map((file) => (
-                  <Row key={file.path} store={store} file={file} />
+                  <Row
+                    key={file.path}
+                    store={store}
+                    file={file}
+                    onGone={() => list.current?.focus()}
+                  />
                 ))}
               </tbody>
             </table>
@@ -123,7 +152,34 @@ export function FilesPage({ store }: { store: string }) {
   );
 }
 
-function Row({ store, file }: { store: string; file: StoredFile }) {
+/** All paths, also those of pages that the list has not read yet. */
+async function storedPaths(name: string): Promise<ReadonlySet<string>> {
+  const files = await allOf((page) =>
+    body(client.GET("/v1/file_stores/{name}/files", { params: { path: { name }, query: page } })),
+  ).catch((error) => {
+    // The first file makes the store.
+    if (error instanceof ApiError && error.status === 404) return [];
+    throw error;
+  });
+  return new Set(files.map(({ path }) => path));
+}
+
+/** What a refusal left of several files: those before it are stored. */
+function broughtInPart(names: readonly string[], at: number, why: string): string {
+  const there = names.slice(0, at).join(", ");
+  return `${why} Stored: ${there || "none"}. Not stored: ${names.slice(at).join(", ")}.`;
+}
+
+function Row({
+  store,
+  file,
+  onGone,
+}: {
+  store: string;
+  file: StoredFile;
+  /** The focus has to go elsewhere: the row that has it goes. */
+  onGone: () => void;
+}) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const [asks, setAsks] = useState(false);
@@ -136,7 +192,8 @@ function Row({ store, file }: { store: string; file: StoredFile }) {
       ),
     onSuccess: () => {
       setAsks(false);
-      void queries.invalidateQueries({ queryKey: ["file-store", store] });
+      // Once the row is gone, and with it the button that the dialog gives the focus back to.
+      void queries.invalidateQueries({ queryKey: ["file-store", store] }).then(onGone);
     },
   });
   const address = `/v1/file_stores/${encodeURIComponent(store)}/files/content?path=${encodeURIComponent(file.path)}`;

@@ -2,10 +2,10 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Trash2 } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { useKeptText } from "~/shell/kept-text";
+import { forgetText, useKeptField } from "~/shell/kept-text";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
@@ -32,7 +32,6 @@ export function Stored({
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const { data: record, error, refetch } = useQuery(recordQuery(store, recordKey));
-  const place = `dialog.record.${store}.${recordKey}`;
   const remove = useMutation({
     mutationFn: (_: StoredValue) =>
       data(
@@ -41,6 +40,7 @@ export function Stored({
         }),
       ),
     onSuccess: (_, had) => {
+      for (const name of Object.values(keptNames(store, recordKey))) forgetText(name);
       say({
         title: `${recordKey} is deleted`,
         act: {
@@ -77,65 +77,85 @@ export function Stored({
           Delete
         </Button>
       </PaneHead>
-      <StoredValueForm store={store} recordKey={recordKey} record={record} place={place} />
+      <StoredValueForm store={store} recordKey={recordKey} record={record} />
     </>
   );
 }
+
+const keptNames = (store: string, key: string) => ({
+  text: `record.${store}.text.${key}`,
+  base: `record.${store}.base.${key}`,
+});
 
 /** The value of a key, which others write as well: what was typed remembers what it began from. */
 function StoredValueForm({
   store,
   recordKey,
   record,
-  place,
 }: {
   store: string;
   recordKey: string;
   record: StoredValue;
-  place: string;
 }) {
-  const [text, setText] = useKeptText(place, record.text);
-  const [base, setBase] = useKeptText(`${place}.base`, record.text);
-  const follows = text === base && record.text !== base;
-  useEffect(() => {
-    if (!follows) return;
-    setText(record.text);
-    setBase(record.text);
-  });
+  const names = keptNames(store, recordKey);
+  const typed = useKeptField(names.text, record.text);
+  /** Empty, as no JSON is, while nothing is typed: the stored value is shown then, as it changes. */
+  const begun = useKeptField(names.base);
+  const isTyped = begun.text !== "";
+  const base = isTyped ? begun.text : record.text;
+  const done = () => {
+    typed.done(record.text);
+    begun.done("");
+  };
   return (
     <ValueForm
       store={store}
       recordKey={recordKey}
-      text={text}
+      text={isTyped ? typed.text : record.text}
       base={base}
       onText={(next) => {
-        setText(next);
-        setBase(base);
+        if (next === base) return done();
+        typed.set(next);
+        begun.set(base);
       }}
-      onBoth={(next) => {
-        setText(next);
-        setBase(next);
-      }}
+      onBoth={done}
+      onDiscard={isTyped ? done : undefined}
     />
   );
 }
 
+const NEW_TEXT = "null";
+
 export function NewRecord({ store, onSaved }: { store: string; onSaved: (key: string) => void }) {
-  const place = `dialog.record.${store}.`;
-  const [name, setName] = useKeptText(`${place}.name`);
-  const [text, setText] = useKeptText(place, "null");
+  const named = useKeptField(`record.${store}.new-key`);
+  const typed = useKeptField(`record.${store}.new-text`, NEW_TEXT);
+  const name = named.text;
+  const done = () => {
+    named.done("");
+    typed.done(NEW_TEXT);
+  };
+  const isTyped = name !== "" || typed.text !== NEW_TEXT;
   return (
     <ValueForm
       store={store}
       recordKey={name}
-      text={text}
+      text={typed.text}
       base={undefined}
-      onText={setText}
-      onBoth={() => onSaved(name)}
+      onText={typed.set}
+      onBoth={() => {
+        done();
+        onSaved(name);
+      }}
+      onDiscard={isTyped ? done : undefined}
     >
       <Field label="Key" optional={false}>
         {(control) => (
-          <Input {...control} mono value={name} onChange={(event) => setName(event.target.value)} />
+          <Input
+            {...control}
+            mono
+            value={name}
+            onChange={(event) => named.set(event.target.value)}
+          />
         )}
       </Field>
     </ValueForm>
@@ -152,6 +172,7 @@ function ValueForm({
   base,
   onText,
   onBoth,
+  onDiscard,
   children,
 }: {
   store: string;
@@ -160,8 +181,10 @@ function ValueForm({
   /** Text that the edit began from; `undefined` of a key that is new. */
   base: string | undefined;
   onText: (text: string) => void;
-  /** Called with the text that form and store have both now. */
-  onBoth: (text: string) => void;
+  /** Called when form and store have the same text. */
+  onBoth: () => void;
+  /** Lets what is typed go; `undefined` where nothing is. */
+  onDiscard: (() => void) | undefined;
   children?: ReactNode;
 }) {
   const queries = useQueryClient();
@@ -172,7 +195,7 @@ function ValueForm({
     setConflict(undefined);
     queries.setQueryData(recordQuery(store, recordKey).queryKey, record);
     void queries.invalidateQueries({ queryKey: ["data-store", store] });
-    onBoth(record.text);
+    onBoth();
   };
   const save = useMutation({
     mutationFn: async ({ mine, expected }: { mine: string; expected: string | undefined }) => {
@@ -244,6 +267,12 @@ function ValueForm({
         <Button look="primary" type="submit" refused={stop} busy={save.isPending && "Saving…"}>
           Save
         </Button>
+        {onDiscard !== undefined && (
+          <>
+            <Button onClick={onDiscard}>Discard</Button>
+            <span className="dim small">Not saved yet, kept in this browser.</span>
+          </>
+        )}
       </div>
     </form>
   );

@@ -4,13 +4,14 @@ import "~/ui/table.css";
 import "./data.css";
 import { useInfiniteQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
-import { useRef, useState } from "react";
+import { ChevronLeft, Plus } from "lucide-react";
+import { useLayoutEffect, useRef, useState } from "react";
 import { ListState } from "~/shell/list-state";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
 import { bytes, plural } from "~/ui/format";
 import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
@@ -18,6 +19,29 @@ import { VirtualRows } from "~/ui/virtual-rows";
 import { keysQuery, storeQuery } from "./queries";
 import { NewRecord, Stored } from "./record-editor";
 import { StoreActs } from "./store-acts";
+
+/** On a narrow screen the value takes the place of the keys, and the focus goes with it. `shown`: the key; empty for a new one. */
+function useValuePanel(shown: string | undefined) {
+  const keys = useRef<HTMLElement>(null);
+  const value = useRef<HTMLElement>(null);
+  const back = useRef<HTMLDivElement>(null);
+  const before = useRef(shown);
+  useLayoutEffect(() => {
+    const was = before.current;
+    before.current = shown;
+    if (was === shown) return;
+    if (shown === undefined) {
+      const { activeElement: focused } = document;
+      // What had it went with the value; elsewhere it stays.
+      if (focused !== document.body && !value.current?.contains(focused)) return;
+      const buttons = [...(keys.current?.querySelectorAll("button") ?? [])];
+      const of = buttons.find(({ textContent }) => textContent === (was || "Add"));
+      (of ?? buttons[0])?.focus();
+    } else if (shown === "") value.current?.querySelector("input")?.focus();
+    else if (back.current?.checkVisibility()) value.current?.focus();
+  }, [shown]);
+  return { keys, value, back };
+}
 
 export function StorePage({
   id,
@@ -42,6 +66,11 @@ export function StorePage({
   });
   const scroll = useRef<HTMLDivElement>(null);
   const [adds, setAdds] = useState(false);
+  const panel = useValuePanel(adds ? "" : chosen);
+  const toKeys = () => {
+    setAdds(false);
+    onChoose(undefined);
+  };
   return (
     <>
       <PageHead acts={<StoreActs id={id} name={store.name} keys={store.keys} chosen={chosen} />}>
@@ -53,8 +82,10 @@ export function StorePage({
           {plural(store.keys, "key")}, {bytes(store.bytes)}
         </span>
       </PageHead>
-      <div className="data-cols scroll in-order">
-        <section aria-label="Keys">
+      <div
+        className={cn("data-cols scroll in-order", (adds || chosen !== undefined) && "is-chosen")}
+      >
+        <section ref={panel.keys} aria-label="Keys">
           <PaneHead title="Keys">
             <Search
               label="Keys that begin with"
@@ -128,7 +159,12 @@ export function StorePage({
             </ListState>
           </div>
         </section>
-        <section aria-label="Value">
+        <section ref={panel.value} tabIndex={-1} aria-label="Value">
+          <div ref={panel.back} className="data-back">
+            <Button size="sm" look="quiet" icon={ChevronLeft} onClick={toKeys}>
+              All keys
+            </Button>
+          </div>
           {adds ? (
             <NewRecord
               store={id}

@@ -5,8 +5,7 @@ import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-q
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { organizationQuery } from "~/api/queries";
-import { forget } from "~/shell/kept";
-import { useKeptText } from "~/shell/kept-text";
+import { useKeptField } from "~/shell/kept-text";
 import { useRefusal, useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Button } from "~/ui/button";
@@ -20,8 +19,9 @@ export function Organization() {
   const queries = useQueryClient();
   const refused = useRefusal("full");
   const kept = `organization.${org.id}`;
-  const [name, setName] = useKeptText(`${kept}.name`, record.name);
-  const [people, setPeople] = useKeptText(`${kept}.recipients`, record.error_recipients.join("\n"));
+  const named = useKeptField(`${kept}.name`, record.name);
+  const told = useKeptField(`${kept}.recipients`, record.error_recipients.join("\n"));
+  const [name, people] = [named.text, told.text];
   const recipients = people
     .split(/[\s,;]+/)
     .map((each) => each.trim())
@@ -35,8 +35,8 @@ export function Organization() {
         }),
       ),
     onSuccess: (changed) => {
-      forget(`${kept}.name`);
-      forget(`${kept}.recipients`);
+      named.done(changed.name);
+      told.done(changed.error_recipients.join("\n"));
       queries.setQueryData(organizationQuery(org.id).queryKey, changed);
       void queries.invalidateQueries({ queryKey: ["session"] });
       say({ title: "Saved", shape: "succeeded" });
@@ -61,7 +61,7 @@ export function Organization() {
                 <Input
                   {...control}
                   value={name}
-                  onChange={(event) => setName(event.target.value)}
+                  onChange={(event) => named.set(event.target.value)}
                 />
               )}
             </Field>
@@ -81,7 +81,7 @@ export function Organization() {
                 {...control}
                 rows={3}
                 value={people}
-                onChange={(event) => setPeople(event.target.value)}
+                onChange={(event) => told.set(event.target.value)}
               />
             )}
           </Field>

@@ -1,29 +1,15 @@
-/** Live deployment of a workflow, polled, as another person may deploy while the page is open. */
+/** Live deployment of a workflow, as another person may deploy while the page is open. */
 
 import { useQuery } from "@tanstack/react-query";
-import { client, data } from "~/api/client";
+import { SAVED_IN_DEV } from "~/api/deployments";
 import { Banner } from "~/ui/banner";
 import { minute } from "~/ui/format";
 import { deploymentQuery } from "./queries";
 import { useBuilder } from "./use-builder";
 
-/** No topic of the stream has deployments. */
-const READ_AGAIN_MS = 15_000;
-
 /** Its id, or `null` where none is. */
 export function useLiveDeployment(): string | null {
-  const { base } = useBuilder().state;
-  const { data: live } = useQuery({
-    // With a deploy of this page the record has it.
-    queryKey: ["workflow", base.id, "live", base.deployment_id],
-    queryFn: async ({ signal }) => {
-      const params = { path: { id: base.id }, query: { include: "deployment_id" } };
-      return (await data(client.GET("/v1/workflows/{id}", { params, signal }))).deployment_id;
-    },
-    refetchInterval: READ_AGAIN_MS,
-    refetchOnWindowFocus: true,
-  });
-  return live ?? base.deployment_id;
+  return useBuilder().onServer.deployment_id;
 }
 
 /** `null`: none; `undefined`: not read yet. */
@@ -34,11 +20,11 @@ export function useLiveVersion() {
   return id === null ? null : data;
 }
 
-/** Said once somebody else has deployed since the page has its record. */
+/** Said once somebody else has deployed since the page was opened; of `millrace dev` another notice says it. */
 export function DeployedElsewhere() {
-  const { base } = useBuilder().state;
+  const { knownDeployment } = useBuilder();
   const live = useLiveVersion();
-  if (live == null || live.id === base.deployment_id) return null;
+  if (live == null || live.id === knownDeployment || live.message === SAVED_IN_DEV) return null;
   const by = live.made_by?.name ?? "somebody";
   return (
     <div className="bld-notice">

@@ -32,13 +32,7 @@ import { ChangedElsewhereNotice } from "./changed-elsewhere";
 import { DeployDialog } from "./deploy-dialog";
 import { differences } from "./differences";
 import { DeployedElsewhere, useLiveVersion } from "./live-version";
-import {
-  BuilderContext,
-  ChangedElsewhere,
-  SIGNED_OUT,
-  useBuilder,
-  useBuilderState,
-} from "./use-builder";
+import { BuilderContext, SIGNED_OUT, useBuilder, useBuilderState } from "./use-builder";
 import { useFailing } from "./use-failing";
 import { WorkflowCommands } from "./workflow-commands";
 
@@ -268,10 +262,9 @@ function Saved() {
 
 /** The version that is live, and how the saved draft differs from it. */
 function Versions() {
-  const { state } = useBuilder();
-  const { base } = state;
+  const { onServer } = useBuilder();
   const live = useLiveVersion();
-  const found = useMemo(() => (live ? differences(base, live) : []), [base, live]);
+  const found = useMemo(() => (live ? differences(onServer, live) : []), [onServer, live]);
   if (live === null) return <Tag kind="draft">not deployed</Tag>;
   if (live === undefined) return null;
   return (
@@ -290,7 +283,6 @@ function Notices() {
   const builder = useBuilder();
   const [showsFiles, setShowsFiles] = useState(false);
   const { base } = builder.state;
-  const error = builder.save.error ?? builder.deploy.error;
   return (
     <div className="bld-notices">
       {isObject(base.made_from) && (
@@ -337,7 +329,7 @@ function Notices() {
           </Banner>
         </div>
       )}
-      {error instanceof ChangedElsewhere && <ChangedElsewhereNotice error={error} />}
+      {builder.elsewhere !== undefined && <ChangedElsewhereNotice error={builder.elsewhere} />}
     </div>
   );
 }

@@ -26,8 +26,6 @@ export const workflowQuery = (id: string) =>
     queryKey: ["workflow", id, "record"],
     queryFn: ({ signal }) =>
       data(client.GET("/v1/workflows/{id}", { params: { path: { id } }, signal })),
-    // What is edited is not replaced beneath the hands: a save asks for it again.
-    refetchOnWindowFocus: false,
   });
 
 export const deploymentQuery = (id: string, deployment: string) =>

@@ -111,3 +111,37 @@ test("a new record beneath leaves what is saved saved, and what is typed typed",
   const beneath = reduced(typed, { type: "rebase", record: record({ a: "2" }) });
   expect(beneath.history.now).toBe(typed.history.now);
 });
+
+test("an unchanged draft follows what was saved elsewhere, with the identities that its steps had", () => {
+  const first = begin(record({ a: "1" }), undefined);
+  const theirs = { ...record({ a: "2" }), revision: 2 };
+  const step = theirs.steps[0];
+  if (step === undefined) throw new Error("no step");
+  const followed = reduced(first, {
+    type: "follow",
+    record: { ...theirs, steps: [{ ...step, id: "c_other" }] },
+  });
+  expect(followed.history.now).toBe(followed.saved);
+  expect(followed.saved.steps[0]?.runs).toEqual({ kind: "code", code: "2" });
+  expect(followed.saved.steps[0]?.key).toBe("c_a");
+  expect(followed.base.revision).toBe(2);
+  // Fields and editors show it.
+  expect(followed.revision).not.toBe(first.revision);
+  // Nobody edited anything here.
+  expect(followed.history.past).toEqual([]);
+});
+
+test("saves elsewhere are one named step of an undo that does not take them back with an earlier edit", () => {
+  const first = begin(record({ a: "1" }), undefined);
+  const sent = { ...first.saved, steps: [] };
+  let state = reduced(first, { type: "edit", draft: sent, says: "remove a" });
+  state = reduced(state, { type: "saved", record: record({}), sent });
+  const { now } = state.history;
+  state = reduced(state, { type: "follow", record: record({ b: "1" }) });
+  state = reduced(state, { type: "follow", record: record({ b: "2" }) });
+  expect(state.history.past.map(({ says }) => says)).toEqual([
+    "remove a",
+    "take what was saved elsewhere",
+  ]);
+  expect(reduced(state, { type: "undo" }).history.now).toBe(now);
+});

@@ -46,6 +46,8 @@ export type Act =
   | { type: "theirs"; record: Workflow }
   /** The server's record, whose draft has the identities of here, and both drafts brought together. */
   | { type: "both"; record: Workflow; theirs: Draft; draft: Draft }
+  /** An unchanged draft becomes what was saved elsewhere, step by step the same where it has the name. */
+  | { type: "follow"; record: Workflow }
   /** The server's content became other than it was; what is typed stays. */
   | { type: "rebase"; record: Workflow }
   | { type: "refused"; error: Error; sent: Draft }
@@ -141,6 +143,21 @@ export function reduced(state: State, act: Act): State {
         ...next,
         history: edited(history, next.saved, "take the other draft"),
         revision: state.revision + 1,
+      };
+    }
+    case "follow": {
+      const saved = rekeyed(act.record, history.now);
+      return {
+        base: act.record,
+        saved,
+        names: namesOf(saved),
+        // An undo of an earlier edit would take back, without a word, what others saved since.
+        history:
+          history.past.length === 0
+            ? begun(saved)
+            : edited(history, saved, "take what was saved elsewhere", "elsewhere"),
+        revision: state.revision + 1,
+        refusal: undefined,
       };
     }
     case "both":

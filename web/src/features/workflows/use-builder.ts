@@ -17,6 +17,7 @@ import { lostOf, requestOf } from "./request";
 import { begin, type Refusal, reduced, toSend } from "./state";
 import { unfinished } from "./unfinished";
 import { useDeployed } from "./use-deployed";
+import { useOnServer } from "./use-on-server";
 import { useTest } from "./use-test";
 
 const KEEP_WAIT_MS = 400;
@@ -102,12 +103,33 @@ export function useBuilderState(workflow: Workflow) {
   const latest = useRef({ state, dirty, over });
   latest.current = { state, dirty, over };
 
+  /** The deployment that this page read or made; another one is live since somebody else deployed. */
+  const [knownDeployment, setKnownDeployment] = useState(workflow.deployment_id);
   const took = (record: Workflow) => {
+    setKnownDeployment(record.deployment_id);
     queries.setQueryData(workflowQuery(workflow.id).queryKey, record);
     void queries.invalidateQueries({ queryKey: ["workflows"] });
     void queries.invalidateQueries({ queryKey: ["owners"] });
   };
   const path = { id: workflow.id };
+
+  /** What was saved elsewhere: an unchanged draft follows it, a changed one waits for a decision. */
+  const meet = (record: Workflow) => {
+    const { state, dirty, over } = latest.current;
+    // Saved here by a request whose answer was lost.
+    const sent = [state.history.now, failed?.draft].find(
+      (draft) => dirty && draft !== undefined && isSavedAs(draft, record),
+    );
+    if (contentOf(record) === over) act({ type: "rebase", record });
+    else if (sent !== undefined) act({ type: "saved", record, sent });
+    else if (dirty) {
+      setFailed({ draft: state.history.now, error: new ChangedElsewhere(record) });
+      return;
+    } else act({ type: "follow", record });
+    setFailed(undefined);
+    void queries.invalidateQueries({ queryKey: ["workflow", workflow.id, "deployments"] });
+    void queries.invalidateQueries({ queryKey: ["workflow", workflow.id, "marks"] });
+  };
 
   /** Asks for a change of the draft as it is known here. */
   const change = async <T>(
@@ -243,7 +265,10 @@ export function useBuilderState(workflow: Workflow) {
             }),
           ),
         saved.revision,
-      );
+      ).catch((error: unknown) => {
+        if (error instanceof ChangedElsewhere) meet(error.record);
+        throw error;
+      });
       return {
         deployment,
         record: await data(client.GET("/v1/workflows/{id}", { params: { path } })),
@@ -256,6 +281,13 @@ export function useBuilderState(workflow: Workflow) {
       void queries.invalidateQueries({ queryKey: ["workflow", workflow.id, "deployments"] });
     },
   });
+
+  const onServer = useOnServer(state.base);
+  const isBusy = save.isPending || deploy.isPending;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another record, or a draft that became unchanged
+  useEffect(() => {
+    if (onServer !== state.base && !isBusy) meet(onServer);
+  }, [onServer, dirty, isBusy]);
 
   function stuckOf(): string | undefined {
     if (!dirty || save.isPending || refused !== undefined) return undefined;
@@ -277,6 +309,11 @@ export function useBuilderState(workflow: Workflow) {
     dirty,
     keptAt: dirty ? keptAt : undefined,
     savedAt,
+    /** The newest record of the server: where it is not the one that the draft is over, somebody else saved it. */
+    onServer,
+    knownDeployment,
+    /** Waits for a decision. */
+    elsewhere: dirty && failed?.error instanceof ChangedElsewhere ? failed.error : undefined,
     /** Why what is typed is not on the server, and will not be within a moment. */
     stuck: stuckOf(),
     saveNow,

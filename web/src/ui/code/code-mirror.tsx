@@ -24,6 +24,7 @@ import {
   type Extension,
   StateEffect,
   StateField,
+  Transaction,
 } from "@codemirror/state";
 import {
   Decoration,
@@ -263,7 +264,11 @@ export default function CodeMirror({
     const editor = view.current;
     if (editor === null || editor.state.doc.toString() === value) return;
     given.current = true;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+    editor.dispatch({
+      changes: { from: 0, to: editor.state.doc.length, insert: value },
+      // An undo takes back what was typed here alone.
+      annotations: Transaction.addToHistory.of(false),
+    });
     given.current = false;
   }, [value]);
   useEffect(() => {
