@@ -1,7 +1,7 @@
 /** Client of `/v1`: typed paths, the session's CSRF header, and refusals as `ApiError`. */
 
 import createClient, { type Middleware } from "openapi-fetch";
-import { exactText, readExact } from "~/ui/json/exact";
+import { exactText, readExact } from "~/json/exact";
 import { ApiError } from "./errors";
 import { observers } from "./observers";
 import type { paths } from "./schema";

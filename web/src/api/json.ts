@@ -1,6 +1,6 @@
 /** Readers of values whose shape the server's document leaves open. */
 
-import { WrittenNumber } from "~/ui/json/exact";
+import { WrittenNumber } from "~/json/exact";
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];

@@ -1,6 +1,6 @@
 /** A run as it goes on: what the server streams of it, until it is over or waits. */
 
-import { readExact } from "~/ui/json/exact";
+import { readExact } from "~/json/exact";
 import { isObject, numberOf, textOf } from "./json";
 import { streamEnded } from "./observers";
 import { readRun } from "./read-run";

@@ -3,7 +3,7 @@
  * nothing.
  */
 
-import { exactText, readExact } from "~/ui/json/exact";
+import { exactText, readExact } from "~/json/exact";
 import { names, read, write } from "./local";
 
 const PREFIX = "millrace.kept.";

@@ -1,6 +1,6 @@
 /** Named values before and after: which differ. Pure. */
 
-import { exactText } from "./json/exact";
+import { exactText } from "~/json/exact";
 import { isContainer } from "./json/model";
 
 export type Change = { name: string; before: unknown; after: unknown };

@@ -5,7 +5,7 @@ import { body, client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
 import { isObject, numberOf, textOf } from "~/api/json";
 import { pagesOf } from "~/api/queries";
-import { ExactJson } from "~/ui/json/exact";
+import { ExactJson } from "~/json/exact";
 
 export const storeQuery = (id: string) =>
   queryOptions({

@@ -1,6 +1,6 @@
 /** Two runs side by side: the event, each step's result and time, and the code between their versions. */
 
-import { exactText } from "~/ui/json/exact";
+import { exactText } from "~/json/exact";
 import "./run-page.css";
 import "./compare.css";
 import { useQuery } from "@tanstack/react-query";

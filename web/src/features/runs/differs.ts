@@ -3,7 +3,7 @@
  * succeeded. Pure.
  */
 
-import { WrittenNumber } from "~/ui/json/exact";
+import { WrittenNumber } from "~/json/exact";
 import { isContainer, type Path, pathText, typeOf } from "~/ui/json/model";
 
 export type Difference = {

@@ -1,7 +1,7 @@
 /** A run's error as Markdown, to be pasted into an issue. Values of secrets are masked by their names. */
 
 import type { RunDetail } from "~/api/runs";
-import { exactText } from "~/ui/json/exact";
+import { exactText } from "~/json/exact";
 import { isContainer } from "~/ui/json/model";
 
 const SECRET = /(pass(word)?|secret|token|api_?key|authorization|cookie|signature|credential)/i;

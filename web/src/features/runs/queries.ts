@@ -6,7 +6,7 @@ import { isObject, listOf, objectOf, textOf } from "~/api/json";
 import { readRun } from "~/api/read-run";
 import { runOf } from "~/api/runs";
 import type { Deployment } from "~/api/schema";
-import { readExact } from "~/ui/json/exact";
+import { readExact } from "~/json/exact";
 import { DRAFT } from "./replay-plan";
 
 export const runQuery = (id: string) =>

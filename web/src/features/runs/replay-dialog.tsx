@@ -1,7 +1,7 @@
 /** The dialog that replays a run: from its trigger or a step, with which code and event, what is kept, and what runs again. */
 
+import { exactText } from "~/json/exact";
 import { useKeptText } from "~/shell/kept-text";
-import { exactText } from "~/ui/json/exact";
 import "./replay.css";
 import { RadioGroup } from "@base-ui/react/radio-group";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";

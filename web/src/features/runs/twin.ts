@@ -1,7 +1,7 @@
 /** Comparison of two runs of one event, before and after a save of `millrace dev`. Pure. */
 
 import type { RunDetail } from "~/api/runs";
-import { exactText } from "~/ui/json/exact";
+import { exactText } from "~/json/exact";
 import { type ComparedStep, comparedSteps } from "./compare";
 
 export type Pair = { before: RunDetail; after: RunDetail; changed: ComparedStep[] };

@@ -2,11 +2,11 @@
 
 import { useQueries } from "@tanstack/react-query";
 import { eventQuery } from "~/api/events";
+import { exactText } from "~/json/exact";
 import { ReadFailed } from "~/shell/read-failed";
 import { SkeletonRows } from "~/ui/banner";
 import { DiffView } from "~/ui/code/diff-view";
 import { clock } from "~/ui/format";
-import { exactText } from "~/ui/json/exact";
 
 /** An event, and the words that it was found by. */
 export type Found = { id: string; words: string };

@@ -2,13 +2,13 @@
 
 import { PencilLine, Pin, PinOff } from "lucide-react";
 import { useState } from "react";
+import { exactText } from "~/json/exact";
 import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
-import { exactText } from "~/ui/json/exact";
 import type { StepDraft } from "./model";
 import { pinFrom } from "./pins";
 import { useBuilder } from "./use-builder";

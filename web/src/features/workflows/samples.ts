@@ -1,9 +1,9 @@
 /** Edited copies of events: the newest few of each workflow are kept in this browser, to be tested with again. */
 
 import { isObject, listOf, numberOf } from "~/api/json";
+import { exactText } from "~/json/exact";
 import { keep, keptOf } from "~/shell/kept";
 import { clock } from "~/ui/format";
-import { exactText } from "~/ui/json/exact";
 import type { TestEvent } from "./test-event";
 
 const SAMPLES_MAX = 5;

@@ -1,6 +1,6 @@
 /** TypeScript's type of a value, by the value: what code may read of the data at hand. Pure. */
 
-import { exactText, WrittenNumber } from "~/ui/json/exact";
+import { exactText, WrittenNumber } from "~/json/exact";
 import { isContainer } from "~/ui/json/model";
 
 const DEPTH_MOST = 12;

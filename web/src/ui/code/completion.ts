@@ -1,7 +1,7 @@
-import { exactText } from "../json/exact";
-import { isContainer } from "../json/model";
 /** Completion of names by what they hold: members of an object, with a sample of each value. Pure. */
 
+import { exactText } from "~/json/exact";
+import { isContainer } from "../json/model";
 export type Known = Readonly<Record<string, unknown>>;
 
 export type Option = {

@@ -2,9 +2,9 @@
 
 import "./json.css";
 import { type ReactNode, useRef, useState } from "react";
+import { exactText } from "~/json/exact";
 import { Search } from "../field";
 import { Segments } from "../pane";
-import { exactText } from "./exact";
 import { Lines } from "./lines";
 import { Tree } from "./tree";
 import { useSearch } from "./use-search";

@@ -3,7 +3,7 @@
  * Rows are made lazily: a container costs nothing until it is open, and an array opens in ranges of 100.
  */
 
-import { readExact, WrittenNumber } from "./exact";
+import { readExact, WrittenNumber } from "~/json/exact";
 
 export type Path = readonly (string | number)[];
 

@@ -1,6 +1,6 @@
 /** Reader of JSON that somebody typed: its value, or line and column of its first mistake. */
 
-import { changedNumber, readExact } from "./exact";
+import { changedNumber, readExact } from "~/json/exact";
 import { firstMistake } from "./offset";
 
 /** The value with its numbers as they were typed, or the problem where there is none. */

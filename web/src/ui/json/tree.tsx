@@ -3,12 +3,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { CornerDownLeft, Ellipsis } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { exactText } from "~/json/exact";
 import { Button, IconButton } from "../button";
 import { Copy, copyText } from "../copy";
 import { Menu, MenuItem } from "../menu";
 import { say } from "../toast";
 import { dragPath } from "./dragged-path";
-import { exactText } from "./exact";
 import {
   firstOpen,
   type Hit,
