@@ -4,10 +4,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{BinaryOperator, Expression, Statement, TSEnumDeclaration, TSEnumMemberName};
+use oxc_ast::ast::{
+    ArrowFunctionExpression, BinaryOperator, Expression, Function, Statement, TSEnumDeclaration,
+    TSEnumMemberName,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
-use oxc_span::SourceType;
+use oxc_semantic::ScopeFlags;
+use oxc_span::{GetSpan as _, SourceType};
 
 use crate::BundleError;
 
@@ -15,6 +19,9 @@ use crate::BundleError;
 const ENUM_BYTES_MAX: u64 = 64 << 10;
 /// What a number has as a text at most, about.
 const NUMBER_BYTES: u64 = 24;
+/// Operators in a row outside of functions whose cubes may be so much together: the bundler looks
+/// for side effects of such a sum in that time, about 3 s for 500 of them.
+const SUM_CUBES_MAX: u64 = 500 * 500 * 500;
 /// Ways from a file to others along `export *` that the bundler may follow, for all files together:
 /// it follows each, and of `n` files that export all of each other there are more than `n!`.
 const WAYS_MAX: u64 = 20_000;
@@ -36,6 +43,47 @@ pub(crate) fn check_enums(name: &str, code: &str, kind: SourceType) -> Result<()
             "the texts that members of enums make of other members have more than {ENUM_BYTES_MAX} bytes together; write them as constants or functions"
         ),
     })
+}
+
+/// Refuses a file with sums that are too long.
+pub(crate) fn check_sums(name: &str, code: &str, kind: SourceType) -> Result<(), BundleError> {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, code, kind).parse();
+    let mut sums = Sums::default();
+    sums.visit_program(&parsed.program);
+    let Some(offset) = sums.exceeded_at else { return Ok(()) };
+    let line = code[..code.floor_char_boundary(offset)].matches('\n').count() + 1;
+    Err(BundleError::Grows {
+        place: format!("{name}:{line}"),
+        what: "sums outside of functions have too many parts, more than 500 in one; write a text as one text with line breaks, or join a list".into(),
+    })
+}
+
+#[derive(Default)]
+struct Sums {
+    cubes: u64,
+    exceeded_at: Option<usize>,
+}
+
+impl<'a> Visit<'a> for Sums {
+    fn visit_expression(&mut self, value: &Expression<'a>) {
+        let (mut length, mut rest) = (0_u64, value);
+        while let Expression::BinaryExpression(binary) = rest {
+            length += 1;
+            self.visit_expression(&binary.right);
+            rest = &binary.left;
+        }
+        self.cubes = self.cubes.saturating_add(length.saturating_pow(3));
+        if self.cubes > SUM_CUBES_MAX && self.exceeded_at.is_none() {
+            self.exceeded_at = Some(rest.span().start as usize);
+        }
+        walk::walk_expression(self, rest);
+    }
+
+    // Code of functions has no effect where it is declared.
+    fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
+
+    fn visit_arrow_function_expression(&mut self, _: &ArrowFunctionExpression<'a>) {}
 }
 
 /// Lengths of the members of enums, each as its `Enum.member`.
@@ -237,6 +285,18 @@ mod tests {
         }
         let large = format!("enum E {{ A = '{}', B = 1 + 2, C }}", "x".repeat(200_000));
         assert!(check(&large).is_ok(), "what is written out is as large as it is");
+    }
+
+    #[test]
+    fn long_sums_outside_of_functions_are_bounded() {
+        let sum = |parts: usize| vec!["'a'"; parts].join(" + ");
+        let check = |code: &str| check_sums("a.js", code, SourceType::mjs());
+        let error = check(&format!("\nconst a = {};", sum(1_900))).expect_err("long").to_string();
+        assert!(error.contains("`a.js:2`") && error.contains("sums"), "{error}");
+        assert!(check(&format!("const a = {};", sum(400))).is_ok());
+        assert!(check(&format!("f(() => {});", sum(1_900))).is_ok());
+        assert!(check(&format!("const a = {};", sum(100)).repeat(50)).is_ok());
+        assert!(check(&format!("const a = {};", sum(400)).repeat(5)).is_err());
     }
 
     #[test]

@@ -5,9 +5,9 @@ use serde_json::json;
 use crate::{bundle, check, refusal};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn long_sums_and_chains_of_constants_are_left_to_node() {
-    let sum = format!("const b = {}; export default b.length;", vec!["'a'"; 1_900].join(" + "));
-    check(&[("a.mjs", &sum)], json!(1_900)).await;
+async fn sums_and_chains_of_constants_are_left_to_node() {
+    let sum = format!("const b = {}; export default b.length;", vec!["'a'"; 200].join(" + "));
+    check(&[("a.mjs", &sum)], json!(200)).await;
     let chain: String =
         (1..60).map(|n| format!("const a{n} = `${{a{}}}${{a{}}}`;\n", n - 1, n - 1)).collect();
     let chain = format!("const a0 = 'text';\n{chain}export default () => a59;");
