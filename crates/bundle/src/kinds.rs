@@ -66,7 +66,7 @@ pub(crate) fn lowered(
 ) -> Result<Option<BundlerTransformOptions>, BundleError> {
     let compiler = Compiler::of(author);
     let major = node_version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
-    let mut needs = compiler.assigns_fields;
+    let mut needs = false;
     for (path, text) in author.given() {
         let config = author.tsconfig(&path).or_else(|| author.tsconfig(author.entry()));
         let not_read = of_extended(&config.unwrap_or_default());
@@ -78,8 +78,9 @@ pub(crate) fn lowered(
         emit_decorator_metadata: Some(compiler.experimental_decorators),
         ..DecoratorOptions::default()
     };
-    Ok(needs.then(|| BundlerTransformOptions {
-        target: Some(Either::Left(target)),
+    // A target would have the code of packages transformed, too.
+    Ok((needs || compiler.assigns_fields).then(|| BundlerTransformOptions {
+        target: needs.then_some(Either::Left(target)),
         decorator: Some(decorator),
         assumptions: Some(CompilerAssumptions {
             set_public_class_fields: Some(compiler.assigns_fields),

@@ -15,7 +15,7 @@ pub struct Tsconfig {
     pub experimental_decorators: bool,
     /// Whether fields of classes are made by assignment, and fields without a value not at all.
     pub assigns_fields: bool,
-    /// Extended files that could not be read, by the names that they have where they are extended.
+    /// Files that could not be read: extended ones by the names that they have there.
     pub not_read: Vec<String>,
 }
 
@@ -40,7 +40,8 @@ impl Tsconfig {
         let mut reader = Reader { text_of, extended: 0, not_read: Vec::new() };
         let mut options = Options::default();
         if reader.add(path, text, &mut options).is_none() {
-            reader.not_read.push(path.to_owned());
+            let name = path.rsplit('/').next().unwrap_or(path);
+            reader.not_read.push(name.to_owned());
         }
         let by_target = options.target.as_deref().is_none_or(|target| year(target) >= FIELDS_SINCE);
         Self {
@@ -200,7 +201,7 @@ mod tests {
             assert_eq!(config.experimental_decorators, experimental, "{text}");
             assert_eq!(config.not_read, Vec::<String>::new());
         }
-        assert_eq!(read(&[("tsconfig.json", "{x}")]).not_read, ["tsconfig.json"]);
+        assert_eq!(read(&[("/home/me/tsconfig.json", "{x}")]).not_read, ["tsconfig.json"]);
     }
 
     #[test]
