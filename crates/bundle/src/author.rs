@@ -137,8 +137,8 @@ impl Author {
         }
     }
 
-    /// The options of the nearest `tsconfig.json` beside or above a file, with those of the author's
-    /// files that it extends.
+    /// The options of the nearest `tsconfig.json` beside or above a file, with those of the
+    /// author's files that it extends.
     pub(crate) fn tsconfig(&self, path: &str) -> Option<Tsconfig> {
         let files = self.files.lock();
         let text_of = |path: &str| files.get(path).cloned().flatten();

@@ -28,6 +28,12 @@ pub(crate) fn check_given(author: &Author) -> Result<(), BundleError> {
     growth::check_exports(&author.given(), |path, text| author.kind_of(path, path, text))
 }
 
+/// Refuses a file of a package that is nested too deep, or whose enums take too long.
+pub(crate) fn check_packaged(path: &str, text: &str, kind: SourceType) -> Result<(), BundleError> {
+    depth::check(path, text, kind)?;
+    growth::check_enums(path, text, kind)
+}
+
 /// What the author's `tsconfig.json` files say of a bundle: all of it is made in one way.
 #[derive(Clone, Copy)]
 pub(crate) struct Compiler {

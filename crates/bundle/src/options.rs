@@ -31,8 +31,7 @@ pub(crate) fn options(
         // though such a call may throw: then code gives other results than in Node.
         treeshake: TreeshakeOptions::Boolean(false),
         minify: Some(RawMinifyOptions::Bool(false)),
-        // The bundler would compute constants, such as long sums of texts, in a time that grows with
-        // the third power of their length, and texts that double with each constant.
+        // The bundler would compute constants, also texts that double with each of them.
         optimization: Some(OptimizationOption {
             inline_const: Some(InlineConstOption::Bool(false)),
             ..OptimizationOption::default()

@@ -19,10 +19,8 @@ use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
 use crate::author::{Author, OwnName, has_ending};
 use crate::dependencies::{Dependencies, From};
-use crate::depth;
 use crate::error::unsupported;
-use crate::growth;
-use crate::kinds::{Compiler, module_type, names_factory, readable, source_type};
+use crate::kinds::{Compiler, check_packaged, module_type, names_factory, readable, source_type};
 use crate::names::begun_by;
 use crate::overrides::Overrides;
 use crate::own_files;
@@ -469,10 +467,7 @@ impl Plugin for MillracePlugin {
         let unmarked = args.code.strip_prefix('\u{feff}');
         let given = unmarked.unwrap_or(args.code);
         if let Some(kind) = source_type(args.module_type).filter(|_| !self.is_checked(args.id)) {
-            let shown = self.shown(args.id);
-            depth::check(&shown, given, kind)
-                .and_then(|()| growth::check_enums(&shown, given, kind))
-                .map_err(|error| self.fail(error))?;
+            check_packaged(&self.shown(args.id), given, kind).map_err(|error| self.fail(error))?;
             self.checked.lock().insert(args.id.to_owned());
         }
         let rewritten = rewritten(given).or_else(|| unmarked.map(str::to_owned));

@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(config.experimental_decorators, experimental, "{text}");
             assert_eq!(config.not_read, Vec::<String>::new());
         }
-        assert_eq!(read(&[("/home/me/tsconfig.json", "{x}")]).not_read, ["tsconfig.json"]);
+        assert_eq!(read(&[("/srv/me/tsconfig.json", "{x}")]).not_read, ["tsconfig.json"]);
     }
 
     #[test]

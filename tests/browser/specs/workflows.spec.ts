@@ -1,7 +1,7 @@
 // A workflow in the browser: made, written, tested, mended, deployed, called, rolled back.
+import type { Page } from "@playwright/test";
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
 import { readNothingNew, send, step, workflow, write } from "../fixtures/workflows.ts";
-import type { Page } from "@playwright/test";
 
 const shot = async (page: Page, name: string) => {
   const folder = process.env["SHOTS"];
@@ -25,7 +25,6 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await page.getByRole("button", { name: "Make workflow" }).click();
   await expect(page.getByRole("heading", { name: "Greeter" })).toBeVisible();
   await expect(page.getByText("not deployed")).toBeVisible();
-
   // A step that throws: the error stands at the step, with its line.
   await write(page, "code", greet("steps.trigger.event.body.nobody.name"));
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
@@ -458,9 +457,9 @@ test("a viewer sees a workflow and no act that fails", async ({ page, server }) 
   for (const name of ["Deploy…", "Test all", "Test to here"]) {
     await expect(page.getByRole("button", { name, exact: true })).toHaveAttribute("aria-disabled", "true");
   }
-  await expect(page.getByRole("button", { name: "Rename" })).toHaveCount(0);
-  await expect(page.getByRole("button", { name: "More", exact: true })).toHaveCount(0);
-  await expect(page.getByRole("button", { name: "Add a step" })).toHaveCount(0);
+  for (const name of ["Rename", "More", "Add a step"]) {
+    await expect(page.getByRole("button", { name, exact: true })).toHaveCount(0);
+  }
   await expect(page.getByRole("switch")).toBeDisabled();
   await expectAccessible(page);
   await shot(page, "viewer");

@@ -19,4 +19,5 @@ mod sources;
 mod streams;
 mod unknown_fields;
 mod walls;
+mod webhook_credentials;
 mod webhooks;

@@ -19,8 +19,6 @@ import { plural } from "~/ui/format";
 import { worded } from "~/ui/worded";
 import "~/ui/field.css";
 
-type Control = HTMLInputElement | HTMLTextAreaElement;
-
 type Wrong = {
   /** Of the control. */
   id: string;
@@ -48,7 +46,7 @@ export function Form({
   children: ReactNode;
 }) {
   const form = useRef<HTMLFormElement>(null);
-  useImperativeHandle(ref, () => form.current as HTMLFormElement);
+  useImperativeHandle<HTMLFormElement | null, HTMLFormElement | null>(ref, () => form.current);
   const [wrong, setWrong] = useState<readonly Wrong[]>([]);
   const named = error instanceof ApiError ? error.field : undefined;
   // One that stands beside its field is not said on top again once that is changed.
@@ -177,7 +175,9 @@ const wrongOf = (control: Element, says: string): Wrong => ({
 });
 
 const heldBy = (control: Element | null): string =>
-  control?.matches("input, textarea") ? (control as Control).value : "";
+  control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement
+    ? control.value
+    : "";
 
 const labelOf = (control: Element): string =>
   document.getElementById(`${control.id}-l`)?.textContent?.trim() ?? "";

@@ -20,7 +20,7 @@ use crate::error::CliError;
 use crate::terminal::printer;
 
 /// A deploy may have to install packages.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 /// What refused has little to say, and may be silent in the middle of it.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long it asks again where as many of the organization's deploys wait as may.
@@ -228,7 +228,7 @@ impl Client {
     ) -> Result<reqwest::Response, CliError> {
         let response = tokio::time::timeout(ANSWER_TIMEOUT, request.send())
             .await
-            .map_err(|_| self.silent())?
+            .map_err(|_| self.profile.silent())?
             .map_err(|e| self.unreachable(e))?;
         if response.status().is_success() {
             Ok(response)
@@ -280,14 +280,9 @@ impl Client {
         CliError::NoAnswer { url: self.profile.url.clone() }
     }
 
-    fn silent(&self) -> CliError {
-        CliError::Silent { url: self.profile.url.clone(), secs: ANSWER_TIMEOUT.as_secs() }
-    }
-
     pub(crate) fn unreachable(&self, source: reqwest::Error) -> CliError {
-        // An answer that trickles in, or never begins. A connection has a time of its own.
         if source.is_timeout() && !source.is_connect() {
-            return self.silent();
+            return self.profile.silent();
         }
         CliError::Unreachable { url: self.profile.url.clone(), source: source.without_url() }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::args::GlobalArgs;
+use crate::client::ANSWER_TIMEOUT;
 use crate::error::CliError;
 use crate::files::whole;
 
@@ -16,6 +17,13 @@ pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8787";
 pub(crate) struct Profile {
     pub(crate) url: String,
     pub(crate) api_key: String,
+}
+
+impl Profile {
+    /// Its server did not answer in time. A connection that is not made has a time of its own.
+    pub(crate) fn silent(&self) -> CliError {
+        CliError::Silent { url: self.url.clone(), secs: ANSWER_TIMEOUT.as_secs() }
+    }
 }
 
 /// What the profile without a name is called.

@@ -255,22 +255,15 @@ impl Engine {
         body: impl Stream<Item = std::io::Result<Bytes>>,
     ) -> Result<StoredFile, EngineError> {
         checked(store, path)?;
-        let mut receiving =
-            Receiving::new(&self.0.ctx, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX));
+        let bytes_max = usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX);
+        let mut receiving = Receiving::new(&self.0.ctx, bytes_max);
         let broken = |_| EngineError::Invalid {
             code: "unreadable_body",
             message: "the body could not be read to its end".into(),
             details: json!({}),
         };
-        let id = match self
-            .receive(
-                &caller.org_id,
-                ("", ""),
-                body.map(|piece| piece.map_err(broken)),
-                &mut receiving,
-            )
-            .await
-        {
+        let body = body.map(|piece| piece.map_err(broken));
+        let id = match self.receive(&caller.org_id, ("", ""), body, &mut receiving).await {
             Err(EngineError::TooLarge { .. }) => {
                 return Err(EngineError::TooLarge {
                     message: format!("a stored file has at most {FILE_BYTES_MAX} bytes"),
@@ -278,16 +271,9 @@ impl Engine {
             }
             other => other?,
         };
-        match self
-            .0
-            .store
-            .keep_files(self.keeping(
-                caller.org_id.clone(),
-                store.to_owned(),
-                vec![(id, path.to_owned())],
-            ))
-            .await
-        {
+        let kept = vec![(id, path.to_owned())];
+        let keeping = self.keeping(caller.org_id.clone(), store.to_owned(), kept);
+        match self.0.store.keep_files(keeping).await {
             Err(StoreError::Full) => {
                 Err(EngineError::Conflict { code: "quota_exceeded", message: full(store) })
             }

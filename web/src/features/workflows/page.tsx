@@ -1,6 +1,7 @@
 /** Head of a workflow: its state, its pages, what is saved, and the deploy. */
 
 import "./builder.css";
+import "./builder-narrow.css";
 import "./notices.css";
 import "./expression.css";
 import "./workflow.css";
