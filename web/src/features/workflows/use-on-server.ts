@@ -3,6 +3,7 @@
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { client, data } from "~/api/client";
+import { ApiError } from "~/api/errors";
 import type { Workflow } from "~/api/schema";
 import { deploymentQuery } from "./queries";
 
@@ -20,8 +21,9 @@ export function useOnServer(base: Workflow): Workflow {
       const params = { path: { id }, query: { include: "revision,deployment_id" } };
       return data(client.GET("/v1/workflows/{id}", { params, signal }));
     },
-    // Of a workflow that was deleted nothing comes any more.
-    refetchInterval: ({ state }) => (state.status === "error" ? false : READ_AGAIN_MS),
+    // Of a workflow that was deleted nothing comes any more; a server that is away comes back.
+    refetchInterval: ({ state: { error } }) =>
+      error instanceof ApiError && error.status === 404 ? false : READ_AGAIN_MS,
   });
   const isOther =
     seen !== undefined &&
