@@ -43,7 +43,10 @@ import { Route as AppSettingsAuditRouteImport } from "./routes/_app.settings.aud
 import { Route as AppSettingsDomainsRouteImport } from "./routes/_app.settings.domains";
 import { Route as AppSettingsKeysRouteImport } from "./routes/_app.settings.keys";
 import { Route as AppSettingsMembersRouteImport } from "./routes/_app.settings.members";
+import { Route as AppSettingsNotificationsRouteImport } from "./routes/_app.settings.notifications";
 import { Route as AppSettingsOauthClientsRouteImport } from "./routes/_app.settings.oauth-clients";
+import { Route as AppSettingsProfileRouteImport } from "./routes/_app.settings.profile";
+import { Route as AppSettingsRetentionRouteImport } from "./routes/_app.settings.retention";
 import { Route as AppSettingsSessionsRouteImport } from "./routes/_app.settings.sessions";
 import { Route as AppSettingsSystemRouteImport } from "./routes/_app.settings.system";
 import { Route as AppSourcesIndexRouteImport } from "./routes/_app.sources.index";
@@ -237,9 +240,25 @@ const AppSettingsMembersRoute = AppSettingsMembersRouteImport.update({
   path: "/members",
   getParentRoute: () => AppSettingsRoute,
 } as any);
+const AppSettingsNotificationsRoute =
+  AppSettingsNotificationsRouteImport.update({
+    id: "/notifications",
+    path: "/notifications",
+    getParentRoute: () => AppSettingsRoute,
+  } as any);
 const AppSettingsOauthClientsRoute = AppSettingsOauthClientsRouteImport.update({
   id: "/oauth-clients",
   path: "/oauth-clients",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
+const AppSettingsProfileRoute = AppSettingsProfileRouteImport.update({
+  id: "/profile",
+  path: "/profile",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
+const AppSettingsRetentionRoute = AppSettingsRetentionRouteImport.update({
+  id: "/retention",
+  path: "/retention",
   getParentRoute: () => AppSettingsRoute,
 } as any);
 const AppSettingsSessionsRoute = AppSettingsSessionsRouteImport.update({
@@ -384,7 +403,10 @@ export interface FileRoutesByFullPath {
   "/settings/domains": typeof AppSettingsDomainsRoute;
   "/settings/keys": typeof AppSettingsKeysRoute;
   "/settings/members": typeof AppSettingsMembersRoute;
+  "/settings/notifications": typeof AppSettingsNotificationsRoute;
   "/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
+  "/settings/profile": typeof AppSettingsProfileRoute;
+  "/settings/retention": typeof AppSettingsRetentionRoute;
   "/settings/sessions": typeof AppSettingsSessionsRoute;
   "/settings/system": typeof AppSettingsSystemRoute;
   "/sources/$id": typeof AppSourcesIdRouteWithChildren;
@@ -442,7 +464,10 @@ export interface FileRoutesByTo {
   "/settings/domains": typeof AppSettingsDomainsRoute;
   "/settings/keys": typeof AppSettingsKeysRoute;
   "/settings/members": typeof AppSettingsMembersRoute;
+  "/settings/notifications": typeof AppSettingsNotificationsRoute;
   "/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
+  "/settings/profile": typeof AppSettingsProfileRoute;
+  "/settings/retention": typeof AppSettingsRetentionRoute;
   "/settings/sessions": typeof AppSettingsSessionsRoute;
   "/settings/system": typeof AppSettingsSystemRoute;
   "/sources/new": typeof AppSourcesNewRoute;
@@ -501,7 +526,10 @@ export interface FileRoutesById {
   "/_app/settings/domains": typeof AppSettingsDomainsRoute;
   "/_app/settings/keys": typeof AppSettingsKeysRoute;
   "/_app/settings/members": typeof AppSettingsMembersRoute;
+  "/_app/settings/notifications": typeof AppSettingsNotificationsRoute;
   "/_app/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
+  "/_app/settings/profile": typeof AppSettingsProfileRoute;
+  "/_app/settings/retention": typeof AppSettingsRetentionRoute;
   "/_app/settings/sessions": typeof AppSettingsSessionsRoute;
   "/_app/settings/system": typeof AppSettingsSystemRoute;
   "/_app/sources/$id": typeof AppSourcesIdRouteWithChildren;
@@ -562,7 +590,10 @@ export interface FileRouteTypes {
     | "/settings/domains"
     | "/settings/keys"
     | "/settings/members"
+    | "/settings/notifications"
     | "/settings/oauth-clients"
+    | "/settings/profile"
+    | "/settings/retention"
     | "/settings/sessions"
     | "/settings/system"
     | "/sources/$id"
@@ -620,7 +651,10 @@ export interface FileRouteTypes {
     | "/settings/domains"
     | "/settings/keys"
     | "/settings/members"
+    | "/settings/notifications"
     | "/settings/oauth-clients"
+    | "/settings/profile"
+    | "/settings/retention"
     | "/settings/sessions"
     | "/settings/system"
     | "/sources/new"
@@ -678,7 +712,10 @@ export interface FileRouteTypes {
     | "/_app/settings/domains"
     | "/_app/settings/keys"
     | "/_app/settings/members"
+    | "/_app/settings/notifications"
     | "/_app/settings/oauth-clients"
+    | "/_app/settings/profile"
+    | "/_app/settings/retention"
     | "/_app/settings/sessions"
     | "/_app/settings/system"
     | "/_app/sources/$id"
@@ -960,11 +997,32 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppSettingsMembersRouteImport;
       parentRoute: typeof AppSettingsRoute;
     };
+    "/_app/settings/notifications": {
+      id: "/_app/settings/notifications";
+      path: "/notifications";
+      fullPath: "/settings/notifications";
+      preLoaderRoute: typeof AppSettingsNotificationsRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
     "/_app/settings/oauth-clients": {
       id: "/_app/settings/oauth-clients";
       path: "/oauth-clients";
       fullPath: "/settings/oauth-clients";
       preLoaderRoute: typeof AppSettingsOauthClientsRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
+    "/_app/settings/profile": {
+      id: "/_app/settings/profile";
+      path: "/profile";
+      fullPath: "/settings/profile";
+      preLoaderRoute: typeof AppSettingsProfileRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
+    "/_app/settings/retention": {
+      id: "/_app/settings/retention";
+      path: "/retention";
+      fullPath: "/settings/retention";
+      preLoaderRoute: typeof AppSettingsRetentionRouteImport;
       parentRoute: typeof AppSettingsRoute;
     };
     "/_app/settings/sessions": {
@@ -1136,7 +1194,10 @@ interface AppSettingsRouteChildren {
   AppSettingsDomainsRoute: typeof AppSettingsDomainsRoute;
   AppSettingsKeysRoute: typeof AppSettingsKeysRoute;
   AppSettingsMembersRoute: typeof AppSettingsMembersRoute;
+  AppSettingsNotificationsRoute: typeof AppSettingsNotificationsRoute;
   AppSettingsOauthClientsRoute: typeof AppSettingsOauthClientsRoute;
+  AppSettingsProfileRoute: typeof AppSettingsProfileRoute;
+  AppSettingsRetentionRoute: typeof AppSettingsRetentionRoute;
   AppSettingsSessionsRoute: typeof AppSettingsSessionsRoute;
   AppSettingsSystemRoute: typeof AppSettingsSystemRoute;
   AppSettingsIndexRoute: typeof AppSettingsIndexRoute;
@@ -1147,7 +1208,10 @@ const AppSettingsRouteChildren: AppSettingsRouteChildren = {
   AppSettingsDomainsRoute: AppSettingsDomainsRoute,
   AppSettingsKeysRoute: AppSettingsKeysRoute,
   AppSettingsMembersRoute: AppSettingsMembersRoute,
+  AppSettingsNotificationsRoute: AppSettingsNotificationsRoute,
   AppSettingsOauthClientsRoute: AppSettingsOauthClientsRoute,
+  AppSettingsProfileRoute: AppSettingsProfileRoute,
+  AppSettingsRetentionRoute: AppSettingsRetentionRoute,
   AppSettingsSessionsRoute: AppSettingsSessionsRoute,
   AppSettingsSystemRoute: AppSettingsSystemRoute,
   AppSettingsIndexRoute: AppSettingsIndexRoute,

@@ -32,6 +32,9 @@ test("lists of components, registries, apps, accounts, listeners, webhooks, stor
     ["/settings/domains", /domains/i],
     ["/settings/oauth-clients", /clients/i],
     ["/settings/audit", /audit/i],
+    ["/settings/profile", /sessions/i],
+    ["/settings/notifications", "Mails about errors"],
+    ["/settings/retention", "History"],
   ];
   for (const width of [1440, 380]) {
     await page.setViewportSize({ width, height: 800 });

@@ -2,6 +2,7 @@
 
 import "./settings.css";
 import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { organizationQuery } from "~/api/queries";
@@ -85,6 +86,20 @@ export function Organization() {
               />
             )}
           </Field>
+        </section>
+        <section className="settings-row" id="history">
+          <h2>History</h2>
+          <p className="small dim">
+            How many days and runs of history are kept is set for each{" "}
+            <Link to="/workflows" className="link">
+              workflow
+            </Link>{" "}
+            and{" "}
+            <Link to="/sources" className="link">
+              source
+            </Link>
+            , in its settings.
+          </p>
         </section>
       </fieldset>
       {save.error !== null && (
