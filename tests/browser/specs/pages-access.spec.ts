@@ -51,7 +51,7 @@ test("lists of components, registries, apps, accounts, listeners, webhooks, stor
   }
 });
 
-test("a dialog asks for what is empty, and a refusal stands beside its field", async ({ page, server }) => {
+test("a dialog asks for what is empty, and a refusal stands beside its field", async ({ page, server, messages }) => {
   await page.goto(`${server.url}/webhooks`);
   await page.getByRole("button", { name: "New webhook" }).first().click();
   const dialog = page.getByRole("dialog");
@@ -66,4 +66,6 @@ test("a dialog asks for what is empty, and a refusal stands beside its field", a
   await expect(address).toHaveAccessibleDescription(/starts with http/);
   await expect(address).toBeFocused();
   await expect(dialog.getByRole("alert")).toContainText("1 field needs you");
+  // The browser tells of each refusal.
+  expect(messages.splice(0).every((message) => message.includes("422"))).toBe(true);
 });

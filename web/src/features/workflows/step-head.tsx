@@ -48,10 +48,9 @@ export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "on
         keys={shortcuts.testTo.keys}
         refused={refused ?? (test.isReading ? READING : undefined)}
         busy={test.run.isPending && "Testing…"}
-        aria-label={test.run.isPending ? undefined : "Test to here"}
         onClick={() => onTest("to")}
       >
-        <span className="only-wide">Test to here</span>
+        <span className="sr-narrow">Test to here</span>
       </Button>
       {at > 0 && refused === undefined && (
         <Menu label="Other tests" trigger={<IconButton icon={ChevronDown} label="Other tests" />}>

@@ -113,7 +113,7 @@ export function useBuilderState(workflow: Workflow) {
   };
   const path = { id: workflow.id };
 
-  /** What was saved elsewhere: an unchanged draft follows it, a changed one waits for a decision. */
+  /** What was saved elsewhere: an unchanged draft follows it, a changed one waits. */
   const meet = (record: Workflow) => {
     const { state, dirty, over } = latest.current;
     // Saved here by a request whose answer was lost.
@@ -121,11 +121,11 @@ export function useBuilderState(workflow: Workflow) {
       (draft) => dirty && draft !== undefined && isSavedAs(draft, record),
     );
     if (contentOf(record) === over) act({ type: "rebase", record });
-    else if (sent !== undefined) act({ type: "saved", record, sent });
-    else if (dirty) {
-      setFailed({ draft: state.history.now, error: new ChangedElsewhere(record) });
-      return;
-    } else act({ type: "follow", record });
+    else if (sent !== undefined) {
+      act({ type: "saved", record, sent });
+      setSavedAt(Date.now());
+    } else if (!dirty) act({ type: "follow", record });
+    else return setFailed({ draft: state.history.now, error: new ChangedElsewhere(record) });
     setFailed(undefined);
     void queries.invalidateQueries({ queryKey: ["workflow", workflow.id, "deployments"] });
     void queries.invalidateQueries({ queryKey: ["workflow", workflow.id, "marks"] });
