@@ -32,7 +32,6 @@ test("lists of components, registries, apps, accounts, listeners, webhooks, stor
     ["/settings/domains", /domains/i],
     ["/settings/oauth-clients", /clients/i],
     ["/settings/audit", /audit/i],
-    ["/settings/profile", /sessions/i],
     ["/settings/notifications", "Mails about errors"],
     ["/settings/retention", "History"],
   ];

@@ -98,7 +98,8 @@ mod tests {
 
     #[tokio::test]
     async fn files_go_where_their_request_is_refused_or_breaks_off() {
-        let ctx = TestCtx::new(EngineConfig::default()).ctx.clone();
+        let test = TestCtx::new(EngineConfig::default());
+        let ctx = test.ctx.clone();
         let gone = async || ctx.store.purge_uploads(ctx.now(), 10).await.expect("purges");
         received(&ctx).await.keep();
         let mut refused = received(&ctx).await;
