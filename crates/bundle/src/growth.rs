@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    ArrowFunctionExpression, BinaryOperator, Expression, Function, Statement, TSEnumDeclaration,
-    TSEnumMemberName,
+    ArrowFunctionExpression, BinaryOperator, Expression, Function, Program, Statement,
+    TSEnumDeclaration, TSEnumMemberName,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
@@ -14,6 +14,7 @@ use oxc_semantic::ScopeFlags;
 use oxc_span::{GetSpan as _, SourceType};
 
 use crate::BundleError;
+use crate::tree::join;
 
 /// Text of the enums of a file that the bundler computes.
 const ENUM_BYTES_MAX: u64 = 64 << 10;
@@ -26,37 +27,47 @@ const SUM_CUBES_MAX: u64 = 500 * 500 * 500;
 /// it follows each, and of `n` files that export all of each other there are more than `n!`.
 const WAYS_MAX: u64 = 20_000;
 
-/// Refuses a file with enums whose members grow too large.
+/// Refuses a file of a package with enums whose members grow too large.
 pub(crate) fn check_enums(name: &str, code: &str, kind: SourceType) -> Result<(), BundleError> {
     if !kind.is_typescript() || !code.contains("enum") {
         return Ok(());
     }
     let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, code, kind).parse();
-    let mut enums = Enums::default();
-    enums.visit_program(&parsed.program);
-    let Some(offset) = enums.exceeded_at else { return Ok(()) };
-    let line = code[..code.floor_char_boundary(offset)].matches('\n').count() + 1;
-    Err(BundleError::Grows {
-        place: format!("{name}:{line}"),
-        what: format!(
-            "the texts that members of enums make of other members have more than {ENUM_BYTES_MAX} bytes together; write them as constants or functions"
-        ),
+    enums_of(name, code, &Parser::new(&allocator, code, kind).parse().program)
+}
+
+/// Refuses a file of the author's with such enums, or with sums that are too long.
+pub(crate) fn check_authored(name: &str, code: &str, kind: SourceType) -> Result<(), BundleError> {
+    let allocator = Allocator::default();
+    let program = Parser::new(&allocator, code, kind).parse().program;
+    enums_of(name, code, &program)?;
+    let mut sums = Sums::default();
+    sums.visit_program(&program);
+    refused(name, code, sums.exceeded_at, || {
+        "sums outside of functions have too many parts, more than 500 in one; write a text as one text with line breaks, or join a list".into()
     })
 }
 
-/// Refuses a file with sums that are too long.
-pub(crate) fn check_sums(name: &str, code: &str, kind: SourceType) -> Result<(), BundleError> {
-    let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, code, kind).parse();
-    let mut sums = Sums::default();
-    sums.visit_program(&parsed.program);
-    let Some(offset) = sums.exceeded_at else { return Ok(()) };
-    let line = code[..code.floor_char_boundary(offset)].matches('\n').count() + 1;
-    Err(BundleError::Grows {
-        place: format!("{name}:{line}"),
-        what: "sums outside of functions have too many parts, more than 500 in one; write a text as one text with line breaks, or join a list".into(),
+fn enums_of(name: &str, code: &str, program: &Program<'_>) -> Result<(), BundleError> {
+    let mut enums = Enums::default();
+    enums.visit_program(program);
+    refused(name, code, enums.exceeded_at, || {
+        format!(
+            "the texts that members of enums make of other members have more than {ENUM_BYTES_MAX} bytes together; write them as constants or functions"
+        )
     })
+}
+
+/// The refusal of a file that exceeds a bound at an offset.
+fn refused(
+    name: &str,
+    code: &str,
+    offset: Option<usize>,
+    what: impl FnOnce() -> String,
+) -> Result<(), BundleError> {
+    let Some(offset) = offset else { return Ok(()) };
+    let line = code[..code.floor_char_boundary(offset)].matches('\n').count() + 1;
+    Err(BundleError::Grows { place: format!("{name}:{line}"), what: what() })
 }
 
 #[derive(Default)]
@@ -179,14 +190,14 @@ pub(crate) fn check_exports(
 ) -> Result<(), BundleError> {
     let starred: Vec<&(String, String)> =
         files.iter().filter(|(_, text)| text.contains("export") && text.contains('*')).collect();
-    // The ending is left out in an import, or another: files are told apart without it.
+    // An import may leave the ending out, or name another one: files are compared without it.
     let at: HashMap<&str, usize> =
         starred.iter().enumerate().map(|(at, (path, _))| (stem(path), at)).collect();
     let mut exports: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, (path, text)) in starred.iter().enumerate() {
         let specifiers = all_exported(text, kind_of(path, text));
         let found = specifiers.iter().filter_map(|specifier| {
-            let target = joined(path, specifier)?;
+            let target = specifier.starts_with('.').then(|| join(specifier, path))??;
             at.get(stem(&target)).or_else(|| at.get(format!("{target}/index").as_str())).copied()
         });
         exports.insert(index, found.collect());
@@ -244,25 +255,6 @@ fn stem(path: &str) -> &str {
     path[name_at..].rfind('.').map_or(path, |at| &path[..name_at + at])
 }
 
-/// The path that a relative specifier means in a file; None for packages.
-fn joined(importer: &str, specifier: &str) -> Option<String> {
-    let mut parts: Vec<&str> = match specifier {
-        _ if specifier.starts_with('.') => importer.split('/').collect(),
-        _ => return None,
-    };
-    parts.pop();
-    for part in specifier.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,7 +282,7 @@ mod tests {
     #[test]
     fn long_sums_outside_of_functions_are_bounded() {
         let sum = |parts: usize| vec!["'a'"; parts].join(" + ");
-        let check = |code: &str| check_sums("a.js", code, SourceType::mjs());
+        let check = |code: &str| check_authored("a.js", code, SourceType::mjs());
         let error = check(&format!("\nconst a = {};", sum(1_900))).expect_err("long").to_string();
         assert!(error.contains("`a.js:2`") && error.contains("sums"), "{error}");
         assert!(check(&format!("const a = {};", sum(400))).is_ok());

@@ -22,8 +22,7 @@ pub(crate) fn check_given(author: &Author) -> Result<(), BundleError> {
         let kind = author.kind_of(&path, &path, &text);
         depth::check(&path, &text, kind)?;
         typescript::check_type_parameters(&path, &text, kind)?;
-        growth::check_enums(&path, &text, kind)?;
-        growth::check_sums(&path, &text, kind)?;
+        growth::check_authored(&path, &text, kind)?;
     }
     growth::check_exports(&author.given(), |path, text| author.kind_of(path, path, text))
 }

@@ -5,29 +5,8 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::path::{Path, PathBuf};
 
-/// What an import without an ending may mean.
-const ENDINGS: &[&str] = &[
-    "",
-    ".mjs",
-    ".js",
-    ".ts",
-    ".cjs",
-    ".json",
-    ".mts",
-    ".tsx",
-    ".jsx",
-    ".cts",
-    "/index.mjs",
-    "/index.js",
-    "/index.ts",
-    "/index.mts",
-    "/index.cts",
-    "/index.tsx",
-];
-/// Endings that TypeScript names for what its files will be once they are compiled, and those that
-/// they have before.
-const SWAPPED: &[(&str, &str)] =
-    &[(".js", ".ts"), (".js", ".tsx"), (".mjs", ".mts"), (".cjs", ".cts"), (".jsx", ".tsx")];
+use millrace_model::source_paths::{ENDINGS, SWAPPED, joined};
+
 /// A larger file is no component.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
@@ -142,18 +121,7 @@ impl Files for Folder {
 
 /// Where a relative import leads, without an ending; None if out of the tree.
 pub(crate) fn join(specifier: &str, importer: &str) -> Option<String> {
-    let mut parts: Vec<&str> = importer.split('/').collect();
-    parts.pop();
-    for part in specifier.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name),
-        }
-    }
-    Some(parts.join("/"))
+    joined(importer.rsplit_once('/').map_or("", |(folder, _)| folder), specifier)
 }
 
 /// The files that a path without its ending may mean, likeliest first.

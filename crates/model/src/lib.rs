@@ -43,6 +43,7 @@ pub mod search;
 mod shown;
 pub mod slug;
 pub mod source;
+pub mod source_paths;
 pub mod step_result;
 pub mod subscription;
 pub mod tenant;

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::source_paths::joined;
+
 /// Files that one `tsconfig.json` may extend, directly or not.
 const EXTENDED_MAX: usize = 32;
 /// A `target` without a year means the newest, and one before this year makes fields by assignment.
@@ -142,22 +144,6 @@ fn candidates(by: &str, name: &str) -> Vec<String> {
         }
     }
     found
-}
-
-/// A path from a folder; None: it leads out of all.
-fn joined(folder: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> =
-        if folder.is_empty() { Vec::new() } else { folder.split('/').collect() };
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 /// The year of a `target` such as `ES2020`.

@@ -56,7 +56,7 @@ pub enum News {
     /// not told come with the run's end or pause.
     #[serde(rename = "l")]
     Line { owner: String, run: RunId, attempt: i64, nth: usize, line: LogLine },
-    /// News from this time on, milliseconds, were more than could be told.
+    /// Notifications from this time on, in milliseconds, were too many to be published.
     #[serde(rename = "m")]
     Missed(i64),
 }

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use millrace_model::own_files::{is_data, problem_of_part, text_of};
+use millrace_model::source_paths::{ENDINGS, SWAPPED};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -27,29 +28,6 @@ use crate::files::manifests::Manifests;
 use crate::files::root::Root;
 use crate::workflow::file::folder_of;
 
-/// What an import without an ending may mean.
-const ENDINGS: &[&str] = &[
-    "",
-    ".mjs",
-    ".js",
-    ".ts",
-    ".cjs",
-    ".json",
-    ".mts",
-    ".tsx",
-    ".jsx",
-    ".cts",
-    "/index.mjs",
-    "/index.js",
-    "/index.ts",
-    "/index.mts",
-    "/index.cts",
-    "/index.tsx",
-];
-/// Endings that TypeScript names for what its files will be once they are compiled, and those that
-/// they have before.
-const SWAPPED: &[(&str, &str)] =
-    &[(".js", ".ts"), (".js", ".tsx"), (".mjs", ".mts"), (".cjs", ".cts"), (".jsx", ".tsx")];
 /// Files that are taken along at most, and their size together; a request to `/v1` may have little
 /// more.
 const FILES_MAX: usize = 500;

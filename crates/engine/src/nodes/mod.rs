@@ -41,7 +41,7 @@ const LINES_WAITING_MAX: usize = 5_000;
 /// end.
 const LINE_MAX: usize = 7_000;
 
-/// News that wait to be told, and since when the oldest of them has waited.
+/// News that wait to be published, and since when the oldest of them has waited.
 #[derive(Default)]
 struct Waiting {
     news: Vec<News>,
@@ -49,7 +49,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Adds news; of too many the oldest are left out, and that is told in their place.
+    /// Adds news; of too many the oldest are left out, with [`News::Missed`] in their place.
     fn add(&mut self, news: impl IntoIterator<Item = News>, now: Timestamp) {
         if self.news.is_empty() {
             self.since = now;
@@ -65,7 +65,7 @@ impl Waiting {
         std::mem::take(self)
     }
 
-    /// Puts news back that could not be told.
+    /// Puts news back that could not be published.
     fn put_back(&mut self, before: Self, now: Timestamp) {
         let newer = std::mem::replace(self, before);
         self.add(newer.news, now);
@@ -105,7 +105,7 @@ impl Engine {
         }
         self.check_in().await?;
         let (relay, relayed) = mpsc::channel(RELAYED_MAX);
-        self.start_task(NodeListener { engine: self.clone(), relay, heard_up_to: None });
+        self.start_task(NodeListener { engine: self.clone(), relay, complete_until: None });
         self.start_task(NodeRelay { engine: self.clone(), relayed, shown: HashMap::new() });
         self.start_task(NodeNotifier { engine: self.clone() });
         self.start_task(CheckIn { engine: self.clone() });

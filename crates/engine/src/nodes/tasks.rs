@@ -17,7 +17,7 @@ use crate::{Engine, StreamItem};
 const CHECK_IN_EVERY: Duration = Duration::from_secs(2);
 /// How long news are gathered, so that many go together.
 const GATHERED: Duration = Duration::from_millis(20);
-/// Rest after the database could not be listened to, or not told.
+/// Rest after a `LISTEN` or a publication failed.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Longest pause of the notifier, which is woken for each piece of news.
 const UNTOLD_MAX: Duration = Duration::from_secs(60);
@@ -116,8 +116,8 @@ impl Background for CheckIn {
 pub(super) struct NodeListener {
     pub(super) engine: Engine,
     pub(super) relay: mpsc::Sender<News>,
-    /// Until when all was heard, where anything was.
-    pub(super) heard_up_to: Option<Timestamp>,
+    /// The time up to which notifications came without a gap; None: before the first `LISTEN`.
+    pub(super) complete_until: Option<Timestamp>,
 }
 
 impl Background for NodeListener {
@@ -143,10 +143,10 @@ impl Background for NodeListener {
         engine.forget_everything();
         engine.0.cache.heard_up_to(began);
         engine.look_at_everything();
-        if let Some(since) = self.heard_up_to {
+        if let Some(since) = self.complete_until {
             engine.0.streams.missed(since);
         }
-        self.heard_up_to = Some(engine.now());
+        self.complete_until = Some(engine.now());
         loop {
             let heard = tokio::select! {
                 biased;
@@ -156,7 +156,7 @@ impl Background for NodeListener {
             let Some(heard) = heard else { break };
             if let Heard::UpTo(at) = heard {
                 let ago = i64::try_from(at.elapsed().as_millis()).unwrap_or(0);
-                self.heard_up_to = Some(engine.now().plus_ms(-ago));
+                self.complete_until = Some(engine.now().plus_ms(-ago));
             }
             engine.hear(heard, &self.relay).await;
         }
