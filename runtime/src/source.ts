@@ -17,8 +17,7 @@ export async function runSource(prepared: Prepared, frame: CallFrame, call: Call
   if (hook) {
     const run = prepared.component.hooks?.[hook];
     if (typeof run !== "function") return undefined;
-    call.tellEntered();
-    return await (run as Fn).call(self);
+    return await entered(call, () => (run as Fn).call(self));
   }
   const event = withHeaderLookup(frame["event"]);
   if (typeof prepared.component.run !== "function") {
@@ -35,9 +34,18 @@ export async function runSource(prepared: Prepared, frame: CallFrame, call: Call
 async function ranOnce(prepared: Prepared, run: Fn, frame: CallFrame, call: CallContext, self: Bag, event: unknown): Promise<unknown> {
   const dirs = dirsOf(prepared.propsWith(frame["dynamic_props"]), (frame["props"] ?? {}) as Bag);
   const keep = dirs.length === 0 ? undefined : await mirror(dirs, call);
-  call.tellEntered();
-  const returned = await run.call(self, event);
+  const returned = await entered(call, () => run.call(self, event));
   await keep?.();
+  return returned;
+}
+
+/**
+ * Says that code has begun when it first gives way. Before that the processor might go to another process, and the next event's
+ * code do its first work, such as an emit, before this one's.
+ */
+function entered(call: CallContext, run: () => unknown): unknown {
+  const returned = run();
+  call.tellEntered();
   return returned;
 }
 

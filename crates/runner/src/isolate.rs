@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::host::{Host, HostState};
-use crate::host_pool::{PATIENCE_FIRST, QueuedCall};
+use crate::host_pool::{HostPool, PATIENCE_FIRST, QueuedCall};
 use crate::types::IsolateSpec;
 
 /// How long the oldest call waits before an isolate that has as many hosts as there are processors
@@ -114,5 +114,17 @@ impl Isolate {
 
     pub(crate) fn is_unused(&self) -> bool {
         self.hosts.is_empty() && self.waiting.is_empty() && self.promised == 0
+    }
+}
+
+impl HostPool {
+    /// Gives calls that must begin in order to free hosts where the one before has not begun for so
+    /// long that they do not wait for it any more: no event says so.
+    pub(crate) fn serve_in_order(&mut self) {
+        let waits = |isolate: &&Isolate| isolate.spec.in_order && !isolate.waiting.is_empty();
+        let free: Vec<_> = self.isolates.values().filter(waits).filter_map(Isolate::free).collect();
+        for host in free {
+            self.serve(&host);
+        }
     }
 }

@@ -361,10 +361,10 @@ impl Runner {
         let inner = Arc::downgrade(&self.0);
         tokio::spawn(async move {
             loop {
-                let Some(inner) = inner.upgrade() else { return };
-                let runner = Self(inner);
+                let Some(runner) = inner.upgrade().map(Self) else { return };
                 let (waiting, closed) = {
-                    let pool = runner.0.pool.lock();
+                    let mut pool = runner.0.pool.lock();
+                    pool.serve_in_order();
                     (pool.waiting(), pool.closed)
                 };
                 if closed {

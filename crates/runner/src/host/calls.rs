@@ -32,7 +32,7 @@ pub(super) struct Calls {
     /// It gave calls back: what is under way takes longer than was thought.
     pub(super) gave_back: bool,
     /// When the call under way began, where it is the only one.
-    began: Instant,
+    pub(super) began: Instant,
     /// What its calls take, about.
     pub(super) mean: Duration,
     /// The newest id. Ids count from 1 in each host: one host's ids say nothing about another's.

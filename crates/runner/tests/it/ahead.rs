@@ -183,3 +183,24 @@ async fn where_calls_begin_in_order_each_waits_until_the_code_of_the_one_before_
     ];
     assert_eq!(log.logs(), expected);
 }
+
+/// Code that keeps its processor holds up other events of its source for a moment only.
+#[tokio::test]
+async fn a_call_whose_code_does_not_give_way_holds_up_the_next_one_for_a_moment() {
+    let busy = "on.call = (call) => { const say = (what) => send({ t: 'log', id: call.id, level: 'log', text: what + ' ' + call.event, ts: 0 });
+        say('given'); if (call.event === 'quick') return done(call.id, 0);
+        send({ t: 'awaits', id: call.id }); on.cancel = () => {}; };";
+    let bench = Bench::fake(busy).await;
+    let isolate = IsolateSpec {
+        calls_per_isolate: 1,
+        isolates_max: 4,
+        in_order: true,
+        ..bench.isolate("a", "")
+    };
+    let log = Recorder::new();
+    let never = bench.spawn(&isolate, "busy", LONG, &log);
+    let quick = bench.spawn(&isolate, "quick", LONG, &log);
+    assert_eq!(values(vec![quick]).await, [json!(0)]);
+    assert_eq!(log.logs(), ["given busy", "given quick"]);
+    never.abort();
+}
