@@ -20,7 +20,7 @@ use tokio::sync::watch;
 const ENTRIES_MAX: usize = 20_000;
 /// How long records are used after the last instant up to which all notifications had arrived:
 /// the longest that an earlier version runs after another server acknowledged a later one.
-const BELIEVED_MAX: Duration = Duration::from_secs(3);
+const STALE_MAX: Duration = Duration::from_secs(3);
 
 /// When something was looked up: what was read before a change is not kept after it.
 #[derive(Clone, Copy)]
@@ -29,24 +29,23 @@ pub(crate) struct Generation(u64);
 /// Organization, emitter and event name.
 pub(crate) type StreamKey = (OrgId, String, String);
 
-/// Instant up to which the notifications of other servers have arrived.
+/// Instant before which all notifications of other servers have arrived.
 #[derive(Clone, Copy, Default)]
-enum Heard {
+enum Complete {
     /// The listener is down.
     #[default]
-    Nothing,
+    Never,
     /// All before that instant.
-    UpTo(Instant),
+    Until(Instant),
     /// There are none: no other server uses the database.
-    All,
+    Always,
 }
 
 /// Says whether cached records may be used, and numbers the changes.
 #[derive(Default)]
 struct Coherence {
     generation: AtomicU64,
-    /// Instant up to which all notifications had arrived.
-    heard_at: RwLock<Heard>,
+    complete: RwLock<Complete>,
 }
 
 /// Cached records of one kind, by key.
@@ -67,10 +66,10 @@ pub(crate) struct Cache {
     pub(crate) listeners: Records<StreamKey, Arc<Vec<String>>>,
 }
 
-/// Whether a cached record may be used: this server received all changes up to `heard_at`, less
-/// than [`BELIEVED_MAX`] before `now`.
-fn believed_at(heard_at: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(heard_at) < BELIEVED_MAX
+/// Whether a cached record may be used: this server received all changes before `complete`, less
+/// than [`STALE_MAX`] before `now`.
+fn is_current_at(complete: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(complete) < STALE_MAX
 }
 
 impl Coherence {
@@ -79,11 +78,11 @@ impl Coherence {
         self.generation.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn is_believed(&self) -> bool {
-        match *self.heard_at.read() {
-            Heard::Nothing => false,
-            Heard::UpTo(at) => believed_at(at, Instant::now()),
-            Heard::All => true,
+    fn is_current(&self) -> bool {
+        match *self.complete.read() {
+            Complete::Never => false,
+            Complete::Until(at) => is_current_at(at, Instant::now()),
+            Complete::Always => true,
         }
     }
 }
@@ -97,10 +96,10 @@ impl<K: Hash + Eq, V: Clone> Records<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.entries.read().get(key).filter(|_| self.coherence.is_believed()).cloned()
+        self.entries.read().get(key).filter(|_| self.coherence.is_current()).cloned()
     }
 
-    /// All that are kept, believed or not.
+    /// All that are kept, current or not.
     pub(crate) fn all(&self) -> Vec<V> {
         self.entries.read().values().cloned().collect()
     }
@@ -147,29 +146,29 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// A further kind of records, which are believed and invalidated as these are.
+    /// A further kind of records, which are used and invalidated as these are.
     pub(crate) fn records<K: Hash + Eq, V: Clone>(&self) -> Records<K, V> {
         Records::new(&self.coherence)
     }
 
     /// No other server uses the database.
     pub(crate) fn has_no_others(&self) {
-        *self.coherence.heard_at.write() = Heard::All;
+        *self.coherence.complete.write() = Complete::Always;
     }
 
     /// All notifications of changes before an instant have arrived.
-    pub(crate) fn heard_up_to(&self, at: Instant) {
-        *self.coherence.heard_at.write() = Heard::UpTo(at);
+    pub(crate) fn complete_until(&self, at: Instant) {
+        *self.coherence.complete.write() = Complete::Until(at);
     }
 
     /// The listener is down.
-    pub(crate) fn hears_nothing(&self) {
-        *self.coherence.heard_at.write() = Heard::Nothing;
+    pub(crate) fn listener_is_down(&self) {
+        *self.coherence.complete.write() = Complete::Never;
     }
 
     /// Whether cached records may be used.
-    pub(crate) fn is_believed(&self) -> bool {
-        self.coherence.is_believed()
+    pub(crate) fn is_current(&self) -> bool {
+        self.coherence.is_current()
     }
 
     /// Taken before reading from the store what is then put here.
@@ -212,9 +211,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_read_is_believed_for_less_than_three_seconds_after_all_changes_were_heard() {
-        let heard_at = Instant::now();
-        let after = |ms| believed_at(heard_at, heard_at + Duration::from_millis(ms));
+    fn records_are_current_for_less_than_three_seconds_after_the_last_complete_instant() {
+        let complete = Instant::now();
+        let after = |ms| is_current_at(complete, complete + Duration::from_millis(ms));
         assert_eq!(
             [after(0), after(2_999), after(3_000), after(60_000)],
             [true, true, false, false]
@@ -222,15 +221,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_believed_while_changes_are_heard() {
+    fn records_are_current_while_notifications_arrive() {
         let (cache, key) =
             (Cache::default(), (OrgId::from_row("o_a".into()), "dc_a".to_owned(), String::new()));
         cache.listeners.put(cache.generation(), key.clone(), Arc::default());
         assert!(cache.listeners.get(&key).is_none(), "no notification has arrived yet");
-        cache.heard_up_to(Instant::now());
+        cache.complete_until(Instant::now());
         assert!(cache.listeners.get(&key).is_some());
-        if let Some(long_ago) = Instant::now().checked_sub(BELIEVED_MAX) {
-            cache.heard_up_to(long_ago);
+        if let Some(long_ago) = Instant::now().checked_sub(STALE_MAX) {
+            cache.complete_until(long_ago);
             assert!(cache.listeners.get(&key).is_none());
         }
         cache.has_no_others();

@@ -114,7 +114,7 @@ impl Db {
     /// See [`millrace_store::Store::listen`].
     pub(crate) async fn listen(
         &self,
-    ) -> StoreResult<tokio::sync::mpsc::Receiver<millrace_store::Heard>> {
+    ) -> StoreResult<tokio::sync::mpsc::Receiver<millrace_store::Notification>> {
         if self.pool.is_closed() {
             return Err(StoreError::Closed);
         }

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Client;
-use millrace_store::{Changed, Heard, News, StoreError, StoreResult};
+use millrace_store::{Changed, NodeMessage, Notification, StoreError, StoreResult};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Config, Connection, NoTls};
@@ -17,42 +17,42 @@ use crate::db::{away, database, unwritable};
 use crate::rows::{execute, many, number};
 
 const CHANGED: &str = "millrace_changed";
-const NEWS: &str = "millrace_news";
+const MESSAGES: &str = "millrace_messages";
 /// How often a listening connection is asked whether it is there.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// How long it may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a notification; Postgres takes fewer than 8,000.
 const PAYLOAD_MAX: usize = 7_500;
-/// What was heard and is not taken yet, beyond which the connection waits.
+/// Notifications that arrived and are not taken yet, beyond which the connection waits.
 const WAITING_MAX: usize = 1_024;
 
-/// A connection of its own: one of the pool is heard only while somebody uses it.
-pub(crate) async fn listen(config: &Config) -> StoreResult<mpsc::Receiver<Heard>> {
+/// A connection of its own: one of the pool is read only while it is in use.
+pub(crate) async fn listen(config: &Config) -> StoreResult<mpsc::Receiver<Notification>> {
     let mut config = config.clone();
     config.application_name("millrace-listener");
     let (client, connection) =
         config.connect(NoTls).await.map_err(|error| away(database(error)))?;
-    let (heard, hearing) = mpsc::channel(WAITING_MAX);
-    let mut hears = Box::pin(hear(connection, heard.clone()));
-    let channels = format!("LISTEN {CHANGED}; LISTEN {NEWS}");
+    let (notifications, received) = mpsc::channel(WAITING_MAX);
+    let mut reading = Box::pin(forward(connection, notifications.clone()));
+    let channels = format!("LISTEN {CHANGED}; LISTEN {MESSAGES}");
     tokio::select! {
         biased;
         listens = client.batch_execute(&channels) => listens.map_err(database)?,
-        () = &mut hears => return Err(StoreError::Unavailable("the connection ended".into())),
+        () = &mut reading => return Err(StoreError::Unavailable("the connection ended".into())),
     }
     // Either end closes the channel.
     tokio::spawn(async move {
         tokio::select! {
-            () = hears => {}
-            () = ask(client, heard) => {}
+            () = reading => {}
+            () = probe(client, notifications) => {}
         }
     });
-    Ok(hearing)
+    Ok(received)
 }
 
-/// Hands on what comes, until the connection ends or nobody takes it.
-async fn hear<S, T>(mut connection: Connection<S, T>, heard: mpsc::Sender<Heard>)
+/// Forwards notifications until the connection or the receiver ends.
+async fn forward<S, T>(mut connection: Connection<S, T>, notifications: mpsc::Sender<Notification>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
@@ -61,7 +61,7 @@ where
         match message {
             Ok(AsyncMessage::Notification(notification)) => {
                 for one in read(notification.channel(), notification.payload()) {
-                    if heard.send(one).await.is_err() {
+                    if notifications.send(one).await.is_err() {
                         return;
                     }
                 }
@@ -72,13 +72,13 @@ where
     }
 }
 
-/// Asks again and again whether the connection is there, until it does not answer.
-async fn ask(client: tokio_postgres::Client, heard: mpsc::Sender<Heard>) {
+/// Probes the connection every second, until it does not answer.
+async fn probe(client: tokio_postgres::Client, notifications: mpsc::Sender<Notification>) {
     loop {
         let asked = Instant::now();
         // What was notified before is sent before the answer.
         match tokio::time::timeout(ANSWER_MAX, client.batch_execute("SELECT 1")).await {
-            Ok(Ok(())) if heard.send(Heard::UpTo(asked)).await.is_ok() => {
+            Ok(Ok(())) if notifications.send(Notification::CompleteUntil(asked)).await.is_ok() => {
                 tokio::time::sleep(ASK_EVERY).await
             }
             _ => return,
@@ -86,14 +86,14 @@ async fn ask(client: tokio_postgres::Client, heard: mpsc::Sender<Heard>) {
     }
 }
 
-/// What a notification says; what a newer server tells and this one does not know is left out.
-fn read(channel: &str, payload: &str) -> Vec<Heard> {
-    if channel == NEWS {
+/// Reads a notification. Messages of a newer server that this one does not know are left out.
+fn read(channel: &str, payload: &str) -> Vec<Notification> {
+    if channel == MESSAGES {
         let mut lines = payload.lines();
         let node = lines.next().unwrap_or_default();
         return lines
-            .filter_map(|line| serde_json::from_str::<News>(line).ok())
-            .map(|news| Heard::News(node.to_owned(), news))
+            .filter_map(|line| serde_json::from_str::<NodeMessage>(line).ok())
+            .map(|message| Notification::Message(node.to_owned(), message))
             .collect();
     }
     let changed = match payload.split_once(' ').unwrap_or((payload, "")) {
@@ -104,14 +104,14 @@ fn read(channel: &str, payload: &str) -> Vec<Heard> {
         ("nodes", _) => Changed::Nodes,
         _ => return Vec::new(),
     };
-    vec![Heard::Changed(changed)]
+    vec![Notification::Changed(changed)]
 }
 
-/// News as notifications, a line for each.
-fn written(node: &str, news: &[News]) -> StoreResult<Vec<String>> {
+/// Payloads of messages, a line for each.
+fn written(node: &str, messages: &[NodeMessage]) -> StoreResult<Vec<String>> {
     let mut payloads = Vec::new();
     let mut payload = node.to_owned();
-    for one in news {
+    for one in messages {
         let line = serde_json::to_string(one).map_err(unwritable)?;
         if payload.len() + 1 + line.len() > PAYLOAD_MAX && payload.len() > node.len() {
             payloads.push(std::mem::replace(&mut payload, node.to_owned()));
@@ -123,22 +123,29 @@ fn written(node: &str, news: &[News]) -> StoreResult<Vec<String>> {
     Ok(payloads)
 }
 
-/// Not durable: who is not there to hear it has nothing of it.
-pub(crate) async fn publish(client: &mut Client, node: &str, news: &[News]) -> StoreResult<()> {
-    let payloads = written(node, news)?;
+/// Not durable: a server that does not listen at that time never gets it.
+pub(crate) async fn publish(
+    client: &mut Client,
+    node: &str,
+    messages: &[NodeMessage],
+) -> StoreResult<()> {
+    let payloads = written(node, messages)?;
     let t = client.transaction().await.map_err(database)?;
     t.batch_execute("SET LOCAL synchronous_commit = off").await.map_err(database)?;
-    many(&t, "SELECT pg_notify($1, p) FROM UNNEST($2::text[]) AS p", &[&NEWS, &payloads], |_| {
-        Ok(())
-    })
+    many(
+        &t,
+        "SELECT pg_notify($1, p) FROM UNNEST($2::text[]) AS p",
+        &[&MESSAGES, &payloads],
+        |_| Ok(()),
+    )
     .await?;
     t.commit().await.map_err(database)
 }
 
-/// By the database's clock, so that servers need not agree on the time. Who ended without a word is
-/// taken out. Where that clock went back, who did so would count as there until it has caught up,
-/// and keep its runs: none is left longer than whoever checks in now, by when those that are there
-/// have said so again.
+/// By the database's clock, so that servers need not agree on the time. Servers whose entry expired
+/// an hour ago are removed. Where that clock went back, an entry would stay valid until the clock
+/// has caught up, and its runs with it: entries that reach further than twice this one are cut to
+/// it, and servers that are there renew theirs before it expires.
 pub(crate) async fn check_in(c: &Client, node: &str, for_ms: i64) -> StoreResult<u64> {
     let sql = "WITH here AS (
            INSERT INTO nodes (id, alive_until) VALUES ($1, now() + $2::bigint * interval '1 millisecond')
@@ -162,35 +169,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_news_are_few_notifications_that_postgres_takes() {
+    fn many_messages_are_few_notifications_that_postgres_takes() {
         let org = OrgId::generate(&IdSource::default());
-        let news: Vec<News> = (0..500)
-            .map(|n| News::Event(org.clone(), "dc_a".into(), EventAt(n)))
-            .chain([News::Queued])
+        let messages: Vec<NodeMessage> = (0..500)
+            .map(|n| NodeMessage::Event(org.clone(), "dc_a".into(), EventAt(n)))
+            .chain([NodeMessage::Queued])
             .collect();
-        let payloads = written("node_a", &news).expect("writes");
+        let payloads = written("node_a", &messages).expect("writes");
         assert!(
             (2..10).contains(&payloads.len()) && payloads.iter().all(|p| p.len() < 8_000),
             "{}",
             payloads.len()
         );
-        let heard: Vec<News> = payloads
+        let received: Vec<NodeMessage> = payloads
             .iter()
-            .flat_map(|payload| read(NEWS, payload))
-            .map(|heard| match heard {
-                Heard::News(node, news) if node == "node_a" => news,
+            .flat_map(|payload| read(MESSAGES, payload))
+            .map(|notification| match notification {
+                Notification::Message(node, message) if node == "node_a" => message,
                 other => panic!("{other:?}"),
             })
             .collect();
-        assert_eq!(heard, news);
+        assert_eq!(received, messages);
     }
 
     #[test]
-    fn what_a_newer_server_tells_is_left_out() {
+    fn messages_of_a_newer_server_are_left_out() {
         assert!(read(CHANGED, "weather fine").is_empty());
         assert!(matches!(
-            &read(NEWS, "node_a\n[\"x\"]\n\"q\"")[..],
-            [Heard::News(_, News::Queued)]
+            &read(MESSAGES, "node_a\n[\"x\"]\n\"q\"")[..],
+            [Notification::Message(_, NodeMessage::Queued)]
         ));
     }
 }

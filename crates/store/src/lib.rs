@@ -51,7 +51,7 @@ pub use history::{
 pub use log_query::log_query;
 pub use millrace_model::run_filter::RunFilter;
 pub use names::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, names_sql};
-pub use nodes::{Changed, EventAt, Heard, News, Nodes};
+pub use nodes::{Changed, EventAt, NodeMessage, Nodes, Notification};
 pub use people::{Identity, People, UsedLink};
 pub use run_query::{
     Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns, run_row_columns,

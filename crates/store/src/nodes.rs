@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::StoreResult;
 
-/// What a listening server hears.
+/// Notification of the listening connection.
 #[derive(Clone, Debug)]
-pub enum Heard {
-    /// What may have been read before is not true any more. Of this server's own changes too.
+pub enum Notification {
+    /// A record changed: what was read before is invalid. Of this server's own changes too.
     Changed(Changed),
-    /// What a server tells, which may be this one.
-    News(String, News),
-    /// All that was changed before this instant has been heard.
-    UpTo(Instant),
+    /// Message of a server, by its id; it may be this one.
+    Message(String, NodeMessage),
+    /// All notifications of changes before this instant have arrived.
+    CompleteUntil(Instant),
 }
 
-/// What was changed, heard as soon as the change is committed.
+/// Kind of record that changed, sent as soon as the change is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// A source or workflow (its id as text): record, version or interfaces.
@@ -36,10 +36,10 @@ pub enum Changed {
     Nodes,
 }
 
-/// What one server tells the others. It is told after the commit and may be missed: it makes them
-/// look sooner, no more.
+/// Message from one server to the others. It is published after the commit and may be lost: it makes
+/// them look sooner, no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum News {
+pub enum NodeMessage {
     /// There may be runs to be claimed.
     #[serde(rename = "q")]
     Queued,
@@ -52,11 +52,11 @@ pub enum News {
     /// Somebody reads the streams of an owner on a server: its lines are wanted as they come.
     #[serde(rename = "f")]
     Followed(String),
-    /// A run of a followed owner wrote a line, its attempt's so-manieth (from 0). Those that are
-    /// not told come with the run's end or pause.
+    /// A run of a followed owner wrote a line, number `nth` (from 0) of its attempt. Those that are
+    /// not published come with the run's end or pause.
     #[serde(rename = "l")]
     Line { owner: String, run: RunId, attempt: i64, nth: usize, line: LogLine },
-    /// Notifications from this time on, in milliseconds, were too many to be published.
+    /// Messages from this time on, in milliseconds, were too many to be published.
     #[serde(rename = "m")]
     Missed(i64),
 }
@@ -74,21 +74,20 @@ impl From<EventId> for EventAt {
 /// Servers that share the database; by default there is one.
 #[async_trait]
 pub trait Nodes: Send + Sync + 'static {
-    /// What other servers change and tell, from now on. The receiver ends where the database can no
-    /// longer be heard: then nothing is true any more that was read before. `None` where no other
-    /// server can use this database.
-    async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Heard>>> {
+    /// Notifications from now on. The receiver ends with the listening connection: then all that was
+    /// read before is invalid. `None` where no other server can use this database.
+    async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Notification>>> {
         Ok(None)
     }
-    /// Tells the servers that listen.
-    async fn publish(&self, _node: &str, _news: &[News]) -> StoreResult<()> {
+    /// Publishes messages to the servers that listen.
+    async fn publish(&self, _node: &str, _messages: &[NodeMessage]) -> StoreResult<()> {
         Ok(())
     }
-    /// Says that a server is there, and for how long that may be believed. How many others are.
+    /// Records that a server is there, valid for so many milliseconds. Gives how many others are.
     async fn check_in(&self, _node: &str, _for_ms: i64) -> StoreResult<u64> {
         Ok(0)
     }
-    /// Says that a server is there no longer.
+    /// Removes a server that ends.
     async fn check_out(&self, _node: &str) -> StoreResult<()> {
         Ok(())
     }

@@ -15,8 +15,8 @@ use parking_lot::RwLock;
 use crate::EngineError;
 use crate::ctx::Ctx;
 
-/// How long the domains that were read are believed: another server may have changed them.
-const BELIEVED_MS: i64 = 5_000;
+/// How long the domains that were read are used: another server may have changed them.
+const CACHED_MS: i64 = 5_000;
 /// Domains of one organization.
 const DOMAINS_MAX: u64 = 1_000;
 
@@ -74,7 +74,7 @@ impl Domains {
             .known
             .read()
             .as_ref()
-            .filter(|(at, _)| (0..BELIEVED_MS).contains(&(now.ms() - at.ms())))
+            .filter(|(at, _)| (0..CACHED_MS).contains(&(now.ms() - at.ms())))
         {
             return domains.clone();
         }

@@ -14,7 +14,7 @@ use millrace_model::error_chain;
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::run::{LogLine, RunResult};
-use millrace_store::{Changed, EventAt, Heard, News, StoreResult};
+use millrace_store::{Changed, EventAt, NodeMessage, Notification, StoreResult};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
@@ -22,11 +22,11 @@ use crate::background::Task;
 use crate::nodes::tasks::{CheckIn, NodeListener, NodeNotifier, NodeRelay, Shown};
 use crate::{Engine, StepEnd, StreamItem};
 
-/// For how long that is believed, milliseconds.
+/// How long the entry of a server is valid after its check-in, milliseconds.
 pub(crate) const ALIVE_MS: i64 = 10_000;
-/// News that wait to be told, beyond which the oldest are left out.
-const NEWS_MAX: usize = 20_000;
-/// News of others that wait to be looked up for streams.
+/// Messages that wait to be published, beyond which the oldest are left out.
+const MESSAGES_MAX: usize = 20_000;
+/// Messages of others that wait to be looked up for streams.
 const RELAYED_MAX: usize = 10_000;
 /// Events read at once.
 const EVENTS_PAGE: u32 = 200;
@@ -35,29 +35,29 @@ const EVENTS_PAGE: u32 = 200;
 const FOLLOWED_FOR: Duration = Duration::from_secs(10);
 /// Owners that are followed on other servers.
 const FOLLOWED_MAX: usize = 10_000;
-/// News that wait, beyond which no lines are added: they come with their run's end.
+/// Messages that wait, beyond which no lines are added: they come with their run's end.
 const LINES_WAITING_MAX: usize = 5_000;
-/// Bytes of a line with what stands around it, as it is told; a longer one comes with its run's
-/// end.
+/// Bytes of the message of a line; a longer one comes with its run's end.
 const LINE_MAX: usize = 7_000;
 
-/// News that wait to be published, and since when the oldest of them has waited.
+/// Messages that wait to be published, and since when the oldest of them has waited.
 #[derive(Default)]
 struct Waiting {
-    news: Vec<News>,
+    messages: Vec<NodeMessage>,
     since: Timestamp,
 }
 
 impl Waiting {
-    /// Adds news; of too many the oldest are left out, with [`News::Missed`] in their place.
-    fn add(&mut self, news: impl IntoIterator<Item = News>, now: Timestamp) {
-        if self.news.is_empty() {
+    /// Adds messages; of too many the oldest are left out, with [`NodeMessage::Missed`] in their
+    /// place.
+    fn add(&mut self, messages: impl IntoIterator<Item = NodeMessage>, now: Timestamp) {
+        if self.messages.is_empty() {
             self.since = now;
         }
-        self.news.extend(news);
-        if self.news.len() > NEWS_MAX {
-            let left_out = self.news.len() - NEWS_MAX / 2;
-            self.news.splice(..left_out, [News::Missed(self.since.ms())]);
+        self.messages.extend(messages);
+        if self.messages.len() > MESSAGES_MAX {
+            let left_out = self.messages.len() - MESSAGES_MAX / 2;
+            self.messages.splice(..left_out, [NodeMessage::Missed(self.since.ms())]);
         }
     }
 
@@ -65,10 +65,10 @@ impl Waiting {
         std::mem::take(self)
     }
 
-    /// Puts news back that could not be published.
+    /// Puts messages back that could not be published.
     fn put_back(&mut self, before: Self, now: Timestamp) {
         let newer = std::mem::replace(self, before);
-        self.add(newer.news, now);
+        self.add(newer.messages, now);
     }
 }
 
@@ -76,7 +76,7 @@ impl Waiting {
 pub(crate) struct Nodes {
     /// Number of other servers that use the database, at the last check-in.
     pub(crate) others: AtomicU64,
-    news: Mutex<Waiting>,
+    messages: Mutex<Waiting>,
     /// Owners whose lines other servers want as they come, and until when.
     followed: Mutex<HashMap<String, Instant>>,
 }
@@ -115,13 +115,13 @@ impl Engine {
     /// Whether no other server uses the database. False where that cannot be known.
     pub(crate) fn is_alone(&self) -> bool {
         self.0.store.single_node()
-            || (self.0.nodes.others.load(Ordering::SeqCst) == 0 && self.0.cache.is_believed())
+            || (self.0.nodes.others.load(Ordering::SeqCst) == 0 && self.0.cache.is_current())
     }
 
     /// There may be runs to be claimed, here or elsewhere.
     pub(crate) fn queued(&self) {
         self.0.tasks.wake(Task::Dispatcher);
-        self.publish_news(|| News::Queued);
+        self.publish_message(|| NodeMessage::Queued);
     }
 
     /// A run paused or is over.
@@ -133,7 +133,7 @@ impl Engine {
     /// Notifies the other servers that there are lines in the log of a run, or of what only has a
     /// log, as a hook.
     pub(crate) fn publish_log(&self, org: &OrgId, owner: &str, run: &RunId) {
-        self.publish_news(|| News::Run(org.clone(), owner.to_owned(), run.clone()));
+        self.publish_message(|| NodeMessage::Run(org.clone(), owner.to_owned(), run.clone()));
     }
 
     /// Streams of the owner and of its organization.
@@ -143,26 +143,26 @@ impl Engine {
     }
 
     pub(crate) fn publish_event(&self, event: &Event) {
-        self.publish_news(|| {
-            News::Event(event.org_id.clone(), event.emitter_id.clone(), event.id.into())
+        self.publish_message(|| {
+            NodeMessage::Event(event.org_id.clone(), event.emitter_id.clone(), event.id.into())
         });
     }
 
-    pub(crate) fn publish_news(&self, news: impl FnOnce() -> News) {
+    pub(crate) fn publish_message(&self, message: impl FnOnce() -> NodeMessage) {
         if self.is_alone() {
             return;
         }
-        let mut waiting = self.0.nodes.news.lock();
-        let news = news();
-        if news == News::Queued && waiting.news.contains(&news) {
+        let mut waiting = self.0.nodes.messages.lock();
+        let message = message();
+        if message == NodeMessage::Queued && waiting.messages.contains(&message) {
             return;
         }
-        waiting.add([news], self.now());
+        waiting.add([message], self.now());
         drop(waiting);
         self.0.tasks.wake(Task::NodeNotifier);
     }
 
-    /// Tells a line of a run where the run's owner is followed.
+    /// Publishes a line of a run whose owner is followed on another server.
     pub(crate) fn publish_line(
         &self,
         owner: &str,
@@ -173,19 +173,19 @@ impl Engine {
     ) {
         if self.is_alone()
             || !self.0.nodes.is_followed(owner)
-            || self.0.nodes.news.lock().news.len() >= LINES_WAITING_MAX
+            || self.0.nodes.messages.lock().messages.len() >= LINES_WAITING_MAX
         {
             return;
         }
-        let news = News::Line {
+        let message = NodeMessage::Line {
             owner: owner.to_owned(),
             run: run.clone(),
             attempt,
             nth,
             line: line.clone(),
         };
-        if serde_json::to_vec(&news).is_ok_and(|text| text.len() <= LINE_MAX) {
-            self.publish_news(|| news);
+        if serde_json::to_vec(&message).is_ok_and(|text| text.len() <= LINE_MAX) {
+            self.publish_message(|| message);
         }
     }
 
@@ -235,18 +235,18 @@ impl Engine {
         }
     }
 
-    async fn hear(&self, heard: Heard, relay: &mpsc::Sender<News>) {
-        match heard {
-            Heard::UpTo(at) => self.0.cache.heard_up_to(at),
-            Heard::Changed(Changed::Owner(id)) => {
+    async fn notified(&self, notification: Notification, relay: &mpsc::Sender<NodeMessage>) {
+        match notification {
+            Notification::CompleteUntil(at) => self.0.cache.complete_until(at),
+            Notification::Changed(Changed::Owner(id)) => {
                 self.forget_owner(&id);
                 // It may have a timer that is due before all others.
                 self.0.tasks.wake(Task::Scheduler);
             }
-            Heard::Changed(Changed::Listeners) => self.0.cache.listeners.forget_all(),
-            Heard::Changed(Changed::Callers) => self.0.cache.forget_callers(),
-            Heard::Changed(Changed::Domains) => self.domains().forget(),
-            Heard::Changed(Changed::Nodes) => {
+            Notification::Changed(Changed::Listeners) => self.0.cache.listeners.forget_all(),
+            Notification::Changed(Changed::Callers) => self.0.cache.forget_callers(),
+            Notification::Changed(Changed::Domains) => self.domains().forget(),
+            Notification::Changed(Changed::Nodes) => {
                 if let Err(error) = self.check_in().await {
                     tracing::debug!(
                         error = error_chain(&error),
@@ -254,20 +254,27 @@ impl Engine {
                     );
                 }
             }
-            Heard::News(node, _) if node == self.0.node => {}
-            Heard::News(_, News::Queued) => self.0.tasks.wake(Task::Dispatcher),
-            Heard::News(_, News::Followed(owner)) => self.0.nodes.follow(owner),
-            Heard::News(_, News::Missed(since)) => self.0.streams.missed(Timestamp(since)),
-            Heard::News(_, news @ (News::Event(..) | News::Run(..) | News::Line { .. })) => {
-                let (News::Event(_, owner, _) | News::Run(_, owner, _) | News::Line { owner, .. }) =
-                    &news
+            Notification::Message(node, _) if node == self.0.node => {}
+            Notification::Message(_, NodeMessage::Queued) => self.0.tasks.wake(Task::Dispatcher),
+            Notification::Message(_, NodeMessage::Followed(owner)) => self.0.nodes.follow(owner),
+            Notification::Message(_, NodeMessage::Missed(since)) => {
+                self.0.streams.missed(Timestamp(since))
+            }
+            Notification::Message(
+                _,
+                message
+                @ (NodeMessage::Event(..) | NodeMessage::Run(..) | NodeMessage::Line { .. }),
+            ) => {
+                let (NodeMessage::Event(_, owner, _)
+                | NodeMessage::Run(_, owner, _)
+                | NodeMessage::Line { owner, .. }) = &message
                 else {
                     return;
                 };
                 if !self.0.streams.has_readers(owner) {
                     return;
                 }
-                if let Err(left_out) = relay.try_send(news) {
+                if let Err(left_out) = relay.try_send(message) {
                     self.missed(&left_out.into_inner());
                 }
             }
@@ -275,11 +282,11 @@ impl Engine {
     }
 
     /// Something of an owner cannot be relayed: its streams read what is stored.
-    fn missed(&self, news: &News) {
-        let (owner, since) = match news {
-            News::Event(_, owner, at) => (owner, Timestamp(EventId::from_ordinal(at.0).ms)),
-            News::Run(_, owner, _) | News::Line { owner, .. } => (owner, self.now()),
-            News::Queued | News::Followed(_) | News::Missed(_) => return,
+    fn missed(&self, message: &NodeMessage) {
+        let (owner, since) = match message {
+            NodeMessage::Event(_, owner, at) => (owner, Timestamp(EventId::from_ordinal(at.0).ms)),
+            NodeMessage::Run(_, owner, _) | NodeMessage::Line { owner, .. } => (owner, self.now()),
+            NodeMessage::Queued | NodeMessage::Followed(_) | NodeMessage::Missed(_) => return,
         };
         self.0.streams.send(owner, || StreamItem::Missed(since));
     }

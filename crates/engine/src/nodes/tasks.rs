@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, RunId};
-use millrace_store::{EventAt, Heard, News};
+use millrace_store::{EventAt, NodeMessage, Notification};
 use tokio::sync::mpsc;
 
 use crate::background::{Activation, Background, Next, Task};
@@ -15,11 +15,11 @@ use crate::{Engine, StreamItem};
 
 /// How often this server says that it is there.
 const CHECK_IN_EVERY: Duration = Duration::from_secs(2);
-/// How long news are gathered, so that many go together.
+/// How long messages are gathered, so that many go together.
 const GATHERED: Duration = Duration::from_millis(20);
 /// Rest after a `LISTEN` or a publication failed.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
-/// Longest pause of the notifier, which is woken for each piece of news.
+/// Longest pause of the notifier, which is woken for each message.
 const UNTOLD_MAX: Duration = Duration::from_secs(60);
 /// Runs whose lines and steps that streams have got are remembered.
 const RUNS_REMEMBERED: usize = 10_000;
@@ -72,16 +72,16 @@ impl Background for NodeNotifier {
 
     async fn activate(&mut self, _: &Activation) -> Next {
         let inner = &self.engine.0;
-        let waiting = inner.nodes.news.lock().take();
-        if waiting.news.is_empty() {
+        let waiting = inner.nodes.messages.lock().take();
+        if waiting.messages.is_empty() {
             return Next::Woken(UNTOLD_MAX);
         }
-        if let Err(error) = inner.store.publish(&inner.node, &waiting.news).await {
+        if let Err(error) = inner.store.publish(&inner.node, &waiting.messages).await {
             tracing::debug!(
                 error = error_chain(&error),
                 "could not notify the other servers; it is tried again"
             );
-            inner.nodes.news.lock().put_back(waiting, self.engine.now());
+            inner.nodes.messages.lock().put_back(waiting, self.engine.now());
             return Next::After(AGAIN_AFTER);
         }
         Next::After(GATHERED)
@@ -106,16 +106,16 @@ impl Background for CheckIn {
             );
         }
         for owner in self.engine.0.streams.read() {
-            self.engine.publish_news(|| News::Followed(owner));
+            self.engine.publish_message(|| NodeMessage::Followed(owner));
         }
         Next::After(CHECK_IN_EVERY)
     }
 }
 
-/// Listens to the database for changes and news of the other servers.
+/// Listens to the database for changes and messages of the other servers.
 pub(super) struct NodeListener {
     pub(super) engine: Engine,
-    pub(super) relay: mpsc::Sender<News>,
+    pub(super) relay: mpsc::Sender<NodeMessage>,
     /// The time up to which notifications came without a gap; None: before the first `LISTEN`.
     pub(super) complete_until: Option<Timestamp>,
 }
@@ -128,8 +128,8 @@ impl Background for NodeListener {
     async fn activate(&mut self, now: &Activation) -> Next {
         let engine = &self.engine;
         let began = Instant::now();
-        let mut hears = match engine.0.store.listen().await {
-            Ok(Some(hears)) => hears,
+        let mut notifications = match engine.0.store.listen().await {
+            Ok(Some(notifications)) => notifications,
             Ok(None) => return Next::Never,
             Err(error) => {
                 now.warned(
@@ -139,28 +139,28 @@ impl Background for NodeListener {
                 return Next::After(AGAIN_AFTER);
             }
         };
-        // Whatever was read before may have changed unheard.
+        // What was read before may have changed while nothing listened.
         engine.forget_everything();
-        engine.0.cache.heard_up_to(began);
+        engine.0.cache.complete_until(began);
         engine.look_at_everything();
         if let Some(since) = self.complete_until {
             engine.0.streams.missed(since);
         }
         self.complete_until = Some(engine.now());
         loop {
-            let heard = tokio::select! {
+            let notification = tokio::select! {
                 biased;
                 () = now.stop.cancelled() => return Next::Never,
-                heard = hears.recv() => heard,
+                received = notifications.recv() => received,
             };
-            let Some(heard) = heard else { break };
-            if let Heard::UpTo(at) = heard {
+            let Some(notification) = notification else { break };
+            if let Notification::CompleteUntil(at) = notification {
                 let ago = i64::try_from(at.elapsed().as_millis()).unwrap_or(0);
                 self.complete_until = Some(engine.now().plus_ms(-ago));
             }
-            engine.hear(heard, &self.relay).await;
+            engine.notified(notification, &self.relay).await;
         }
-        engine.0.cache.hears_nothing();
+        engine.0.cache.listener_is_down();
         now.warned(
             "lost the LISTEN connection to the database; caches are not used until it is back",
             &ConnectionLost,
@@ -176,7 +176,7 @@ struct ConnectionLost;
 /// Reads what settled on other servers for the streams here.
 pub(super) struct NodeRelay {
     pub(super) engine: Engine,
-    pub(super) relayed: mpsc::Receiver<News>,
+    pub(super) relayed: mpsc::Receiver<NodeMessage>,
     /// What streams have got of each run.
     pub(super) shown: HashMap<RunId, Shown>,
 }
@@ -187,24 +187,24 @@ impl Background for NodeRelay {
 
     async fn activate(&mut self, now: &Activation) -> Next {
         let (engine, shown) = (&self.engine, &mut self.shown);
-        let mut news = Vec::new();
+        let mut messages = Vec::new();
         tokio::select! {
             biased;
             () = now.stop.cancelled() => return Next::Never,
-            _ = self.relayed.recv_many(&mut news, RELAYED_MAX) => {}
+            _ = self.relayed.recv_many(&mut messages, RELAYED_MAX) => {}
         }
-        if news.is_empty() {
+        if messages.is_empty() {
             return Next::Never;
         }
         let mut events: HashMap<(OrgId, String), BTreeSet<EventAt>> = HashMap::new();
         let mut of_runs = Vec::new();
-        for one in news {
+        for one in messages {
             match one {
-                News::Event(org, emitter, at) => {
+                NodeMessage::Event(org, emitter, at) => {
                     events.entry((org, emitter)).or_default().insert(at);
                 }
-                of_run @ (News::Run(..) | News::Line { .. }) => of_runs.push(of_run),
-                News::Queued | News::Followed(_) | News::Missed(_) => {}
+                of_run @ (NodeMessage::Run(..) | NodeMessage::Line { .. }) => of_runs.push(of_run),
+                NodeMessage::Queued | NodeMessage::Followed(_) | NodeMessage::Missed(_) => {}
             }
         }
         for ((org, emitter), wanted) in events {
@@ -216,21 +216,21 @@ impl Background for NodeRelay {
                     &error,
                 );
                 if let Some(first) = wanted.first() {
-                    engine.missed(&News::Event(org, emitter, *first));
+                    engine.missed(&NodeMessage::Event(org, emitter, *first));
                 }
             }
         }
-        for news in of_runs {
+        for message in of_runs {
             if shown.len() >= RUNS_REMEMBERED {
                 shown.clear();
             }
-            match news {
-                News::Line { owner, run, attempt, nth, line }
+            match message {
+                NodeMessage::Line { owner, run, attempt, nth, line }
                     if shown.entry(run.clone()).or_default().is_next(attempt, nth) =>
                 {
                     engine.0.streams.send(&owner, || StreamItem::Log(run, line));
                 }
-                News::Run(org, owner, run) => {
+                NodeMessage::Run(org, owner, run) => {
                     let before = shown.entry(run.clone()).or_default();
                     if let Err(error) = engine.relay_run(&org, &owner, &run, before).await {
                         now.warned(

@@ -2,7 +2,7 @@
 
 use millrace_model::ids::RunId;
 use millrace_model::tenant::Caller;
-use millrace_store::News;
+use millrace_store::NodeMessage;
 use tokio::sync::broadcast;
 
 use crate::owners::check_owner;
@@ -23,7 +23,7 @@ impl Engine {
     ) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
         check_owner(&self.0.ctx, caller, owner).await?;
         let stream = self.0.streams.subscribe(owner);
-        self.publish_news(|| News::Followed(owner.to_owned()));
+        self.publish_message(|| NodeMessage::Followed(owner.to_owned()));
         Ok(stream)
     }
 

@@ -12,7 +12,7 @@ use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{LogLevel, LogLine, RunResult, RunStatus, StepResult};
 use millrace_model::source::Owner;
-use millrace_store::{News, StoreError};
+use millrace_store::{NodeMessage, StoreError};
 
 use crate::run::execute::Held;
 use crate::run::pauses::Carried;
@@ -128,7 +128,7 @@ impl Engine {
         match self.0.store.keep_progress(&id, attempt, &text).await {
             Ok(()) => {
                 // Their streams show the steps that have ended.
-                self.publish_news(|| News::Run(org, owner.as_str().to_owned(), id));
+                self.publish_message(|| NodeMessage::Run(org, owner.as_str().to_owned(), id));
                 Ok(())
             }
             // It was settled meanwhile, with all of this.

@@ -26,9 +26,9 @@ const KEY_PREFIX: &str = "mr_";
 const ASKED_BY_PURPOSE: &str = "asked by";
 /// How much random text of a key or token follows.
 pub(crate) const KEY_CHARS: usize = 40;
-/// How long a look-up of a key is believed: another server on the same database may have revoked it
+/// How long a look-up of a key is used: another server on the same database may have revoked it
 /// since.
-const BELIEVED_MS: i64 = 15_000;
+const CACHED_MS: i64 = 15_000;
 /// Keys whose requests are counted at once.
 const BUCKETS_MAX: usize = 20_000;
 /// Keys of one organization.
@@ -139,7 +139,7 @@ impl Keys {
         // and compared, here and by the database, so that the time of a look-up tells at most how
         // much of two hashes is the same, and nothing of a key.
         let (hash, now) = (sha256_hex(key.as_bytes()), self.ctx.now());
-        let caller = match self.ctx.cache.caller(&hash, now.plus_ms(-BELIEVED_MS)) {
+        let caller = match self.ctx.cache.caller(&hash, now.plus_ms(-CACHED_MS)) {
             Some(caller) => caller,
             None => {
                 if let Some(wait) = from.and_then(|from| self.wrong_keys.wait(from, &hash, now)) {

@@ -3,19 +3,19 @@
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::AccountId;
-use millrace_store::{Heard, News, Nodes, StoreResult};
+use millrace_store::{NodeMessage, Nodes, Notification, StoreResult};
 
 use crate::db::statement;
 use crate::{PostgresStore, accounts, nodes};
 
 #[async_trait]
 impl Nodes for PostgresStore {
-    async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Heard>>> {
+    async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Notification>>> {
         self.db.listen().await.map(Some)
     }
-    async fn publish(&self, node: &str, news: &[News]) -> StoreResult<()> {
+    async fn publish(&self, node: &str, messages: &[NodeMessage]) -> StoreResult<()> {
         let mut client = self.db.client().await?;
-        nodes::publish(&mut client, node, news).await
+        nodes::publish(&mut client, node, messages).await
     }
     async fn check_in(&self, node: &str, for_ms: i64) -> StoreResult<u64> {
         statement!(self.db, "node", |c| nodes::check_in(&c, node, for_ms))

@@ -11,8 +11,8 @@ use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
 use millrace_store::{
-    Changed, Claim, Effects, Heard, Mail, MailStatus, News, Nodes as _, Notice, SourceChange,
-    Store, StoreError,
+    Changed, Claim, Effects, Mail, MailStatus, NodeMessage, Nodes as _, Notice, Notification,
+    SourceChange, Store, StoreError,
 };
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
 
@@ -391,18 +391,23 @@ async fn a_server_whose_connections_were_cut_goes_on() {
 }
 
 /// What is heard next, but for what says only that the connection is there.
-async fn next(hears: &mut tokio::sync::mpsc::Receiver<Heard>) -> Option<Heard> {
+async fn next(
+    notifications: &mut tokio::sync::mpsc::Receiver<Notification>,
+) -> Option<Notification> {
     loop {
-        match hears.recv().await {
-            Some(Heard::UpTo(_)) => {}
+        match notifications.recv().await {
+            Some(Notification::CompleteUntil(_)) => {}
             other => return other,
         }
     }
 }
 
-async fn hears_change(hears: &mut tokio::sync::mpsc::Receiver<Heard>, expected: Changed) {
-    match next(hears).await {
-        Some(Heard::Changed(changed)) => assert_eq!(changed, expected),
+async fn notifies_of(
+    notifications: &mut tokio::sync::mpsc::Receiver<Notification>,
+    expected: Changed,
+) {
+    match next(notifications).await {
+        Some(Notification::Changed(changed)) => assert_eq!(changed, expected),
         other => panic!("{expected:?}: {other:?}"),
     }
 }
@@ -411,9 +416,9 @@ async fn hears_change(hears: &mut tokio::sync::mpsc::Receiver<Heard>, expected: 
 async fn what_one_server_changes_the_others_hear_once_it_is_committed() {
     let Some(database) = fresh().await else { return };
     let (ids, store) = (IdSource::default(), database.open().await);
-    let mut hears = store.listen().await.expect("listens").expect("others may be there");
+    let mut notifications = store.listen().await.expect("listens").expect("others may be there");
     let id = source(&database, &ids).await;
-    hears_change(&mut hears, Changed::Owner(id.to_string())).await;
+    notifies_of(&mut notifications, Changed::Owner(id.to_string())).await;
     let client = database.client().await;
     client
         .batch_execute("BEGIN; UPDATE sources SET active = false; ROLLBACK")
@@ -425,17 +430,17 @@ async fn what_one_server_changes_the_others_hear_once_it_is_committed() {
         ))
         .await
         .expect("subscribes");
-    hears_change(&mut hears, Changed::Listeners).await;
+    notifies_of(&mut notifications, Changed::Listeners).await;
     // A new key changes nothing that was read before.
     let key = "INSERT INTO users VALUES ('u_a', 'o_a', '', '', 0); INSERT INTO api_keys VALUES ('k_a', 'o_a', 'u_a', '', 'hash', 0)";
     client.batch_execute(key).await.expect("a key");
     client.batch_execute("UPDATE api_keys SET rate_per_minute = 1").await.expect("changes");
-    hears_change(&mut hears, Changed::Callers).await;
+    notifies_of(&mut notifications, Changed::Callers).await;
     client
         .batch_execute("INSERT INTO endpoint_domains VALUES ('a.test', 'o_a', 'hi_a', 0)")
         .await
         .expect("a domain");
-    hears_change(&mut hears, Changed::Domains).await;
+    notifies_of(&mut notifications, Changed::Domains).await;
     // Settlements notify nobody: those that do commit one after the other.
     let change = SourceChange {
         source_id: id.clone(),
@@ -451,23 +456,25 @@ async fn what_one_server_changes_the_others_hear_once_it_is_committed() {
         .await
         .expect("settles");
     client.batch_execute("DELETE FROM sources").await.expect("deletes");
-    hears_change(&mut hears, Changed::Owner(id.to_string())).await;
+    notifies_of(&mut notifications, Changed::Owner(id.to_string())).await;
 }
 
 #[tokio::test]
 async fn servers_tell_each_other_and_know_how_many_they_are() {
     let Some(database) = fresh().await else { return };
     let (a, b) = (database.open().await, database.open().await);
-    let mut hears = a.listen().await.expect("listens").expect("others may be there");
+    let mut notifications = a.listen().await.expect("listens").expect("others may be there");
     assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 0);
-    hears_change(&mut hears, Changed::Nodes).await;
+    notifies_of(&mut notifications, Changed::Nodes).await;
     assert_eq!(b.check_in("b", 60_000).await.expect("checks in"), 1);
-    hears_change(&mut hears, Changed::Nodes).await;
+    notifies_of(&mut notifications, Changed::Nodes).await;
     assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 1);
-    b.publish("b", &[News::Queued]).await.expect("tells");
-    assert!(matches!(next(&mut hears).await, Some(Heard::News(node, News::Queued)) if node == "b"));
+    b.publish("b", &[NodeMessage::Queued]).await.expect("publishes");
+    assert!(
+        matches!(next(&mut notifications).await, Some(Notification::Message(node, NodeMessage::Queued)) if node == "b")
+    );
     b.check_out("b").await.expect("checks out");
-    hears_change(&mut hears, Changed::Nodes).await;
+    notifies_of(&mut notifications, Changed::Nodes).await;
     // One that is over is not counted, though nobody took it out.
     b.check_in("c", 0).await.expect("checks in");
     assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 0);
@@ -501,10 +508,10 @@ async fn who_ended_before_the_clock_of_the_database_went_back_is_not_there_until
 async fn a_listening_connection_that_was_cut_ends() {
     let Some(database) = fresh().await else { return };
     let store = database.open().await;
-    let mut hears = store.listen().await.expect("listens").expect("others may be there");
+    let mut notifications = store.listen().await.expect("listens").expect("others may be there");
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'millrace-listener'";
     assert_eq!(database.client().await.query(cut, &[]).await.expect("cuts").len(), 1);
-    assert!(next(&mut hears).await.is_none());
+    assert!(next(&mut notifications).await.is_none());
     assert!(store.listen().await.expect("listens again").is_some());
     store.close().await;
     assert!(matches!(store.listen().await, Err(StoreError::Closed)));
