@@ -127,11 +127,12 @@ impl Schedule {
     /// Where a tick that waits for `next_at` belongs after the clock went back to `now`; none:
     /// where it is. An interval is never waited for longer than it is. Cron times that have fired
     /// are not fired again, unless the clock went back by more than [`BACK_MS_MAX`]: then it was
-    /// wrong before, and the new time counts.
+    /// wrong before, and the new time counts. `back_ms`: by how much; 0: nobody saw it.
     pub fn rewound(
         &self,
         next_at: Timestamp,
         now: Timestamp,
+        back_ms: i64,
     ) -> Result<Option<Timestamp>, ScheduleError> {
         match self {
             Self::IntervalSeconds(seconds) => {
@@ -142,7 +143,8 @@ impl Schedule {
                 // The tick before `next_at` has fired, so the clock went back by at least as much
                 // as lies between it and now.
                 let wrong_since = self.next_after(now, now.plus_ms(BACK_MS_MAX))?;
-                Ok(if next_at > wrong_since { Some(self.next_after(now, now)?) } else { None })
+                let is_wrong = back_ms > BACK_MS_MAX || next_at > wrong_since;
+                Ok(if is_wrong { Some(self.next_after(now, now)?) } else { None })
             }
         }
     }
@@ -240,9 +242,9 @@ mod tests {
     #[test]
     fn an_interval_is_never_waited_for_longer_than_it_is() {
         let every_minute = Schedule::interval(60).expect("valid");
-        assert_eq!(every_minute.rewound(NOON.plus_ms(60_000), NOON), Ok(None));
+        assert_eq!(every_minute.rewound(NOON.plus_ms(60_000), NOON, 0), Ok(None));
         assert_eq!(
-            every_minute.rewound(NOON.plus_ms(3_600_000), NOON),
+            every_minute.rewound(NOON.plus_ms(3_600_000), NOON, 0),
             Ok(Some(NOON.plus_ms(60_000)))
         );
     }
@@ -254,16 +256,18 @@ mod tests {
         // It fired at noon, and waits for tomorrow's.
         let tomorrow = NOON.plus_ms(24 * hour);
         for back in [1_000, hour, 3 * hour - 1_000] {
-            assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(-back)), Ok(None), "{back}");
+            assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(-back), back), Ok(None), "{back}");
         }
-        assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(-4 * hour)), Ok(Some(NOON)));
+        assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(-4 * hour), 0), Ok(Some(NOON)));
+        // Four hours, of which three were after the tick.
+        assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(-hour), 4 * hour), Ok(Some(NOON)));
         // Years ahead, as a machine without a clock of its own may be until it asks for the time.
         assert_eq!(
-            daily.rewound(NOON.plus_ms(24 * hour * 3_650), NOON.plus_ms(-hour)),
+            daily.rewound(NOON.plus_ms(24 * hour * 3_650), NOON.plus_ms(-hour), 0),
             Ok(Some(NOON))
         );
         // Nothing happened: the next tick is the next one.
-        assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(1_000)), Ok(None));
+        assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(1_000), 0), Ok(None));
     }
 
     #[test]

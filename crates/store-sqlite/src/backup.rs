@@ -23,11 +23,26 @@ pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
     let path = to
         .to_str()
         .ok_or_else(|| StoreError::Database("the path of the copy is not UTF-8".into()))?;
-    connection.execute("VACUUM INTO ?1", [path]).map_err(database)?;
+    connection
+        .execute("VACUUM INTO ?1", [path])
+        .map_err(|error| read_only(from).unwrap_or_else(|| database(error)))?;
     // SQLite leaves it to the system when the copy is on its disk.
     std::fs::File::open(to)
         .and_then(|file| file.sync_all())
         .map_err(|e| StoreError::Database(Box::new(e)))
+}
+
+/// The error where a database is on a file system that is mounted read-only: SQLite writes beside
+/// one that it reads, and names neither.
+fn read_only(path: &Path) -> Option<StoreError> {
+    let error = std::fs::OpenOptions::new().append(true).open(path).err()?;
+    (error.kind() == std::io::ErrorKind::ReadOnlyFilesystem).then(|| {
+        let message = format!(
+            "`{}` is on a file system that is mounted read-only; mount it for writing, or copy its folder elsewhere and back up the copy",
+            path.display()
+        );
+        StoreError::Database(message.into())
+    })
 }
 
 pub(crate) fn master_keys(path: &Path) -> StoreResult<Vec<String>> {

@@ -250,3 +250,49 @@ async fn r2_24_many_runs_are_replayed_with_one_event_in_the_place_of_their_own()
     let event = json!({ "filter": { "owner_id": owner }, "event": null, "dry_run": true });
     assert_eq!(server.post("/replays", &event).await.data(), json!({ "total": 4 }));
 }
+
+/// As *run now* does where it is waited for: the queue is for events.
+#[tokio::test]
+async fn r2_20_a_run_that_is_asked_for_starts_at_once_beside_a_full_queue() {
+    let server = Server::shared().await;
+    let wait = step(
+        "if (steps.trigger.event.body?.waits) await new Promise(() => setTimeout(() => {}, 60_000)); return 1;",
+    );
+    let settings = json!({ "name": "w", "concurrency": 1, "queue_max": 1 });
+    let workflow = server
+        .post(
+            "/workflows",
+            &json!({ "triggers": [{ "type": "http" }], "settings": settings, "steps": [{ "namespace": "waits", "code": wait }] }),
+        )
+        .await
+        .data();
+    let path = format!("/workflows/{}", id(&workflow));
+    server.post(&format!("{path}/deploy"), &json!({})).await.data();
+    let live = server.get(&path).await.data();
+    let endpoint = live["triggers"][0]["endpoint_url"].as_str().expect("an address").to_owned();
+    let event = async || {
+        let request = server.raw(Method::POST, &endpoint).json(&json!({ "waits": true }));
+        request.send().await.expect("an answer").status().as_u16()
+    };
+    assert_eq!((event().await, event().await), (200, 200));
+    server
+        .until("one under way", &format!("{path}/runs?status=running"), |list| {
+            list["page_info"]["total_count"] == 1
+        })
+        .await;
+    for wait in [false, true] {
+        let asked = json!({ "event": {}, "wait": wait });
+        let run = server.post(&format!("{path}/run"), &asked).await;
+        assert_eq!(run.status, 200, "{}", run.text);
+        let run = format!("/runs/{}", id(&run.data()));
+        server.until("its end", &run, |run| run["data"]["status"] == "succeeded").await;
+    }
+    let queued = server.get(&format!("{path}/runs?status=queued")).await.json;
+    assert_eq!(queued["page_info"]["total_count"], 1, "the event still waits");
+    for list in ["running", "queued"] {
+        let runs = server.get(&format!("{path}/runs?status={list}")).await.json;
+        for run in runs["data"].as_array().expect("a list") {
+            server.post(&format!("/runs/{}/cancel", id(run)), &json!({})).await;
+        }
+    }
+}

@@ -107,24 +107,6 @@ impl Engine {
         Ok(unstored)
     }
 
-    /// Accepts a run that nobody waits for.
-    pub(crate) async fn accept_run(
-        &self,
-        program: Arc<Program>,
-        origin: &Origin,
-        event: String,
-    ) -> Result<RunId, EngineError> {
-        let run = self.new_run(
-            &program,
-            origin,
-            event,
-            Start::Claimed { lease_until: self.lease_until() },
-        )?;
-        let id = run.id.clone();
-        self.accept_event(run, program, None).await?;
-        Ok(id)
-    }
-
     /// Accepts a run and returns its record once it has ended.
     pub(crate) async fn run_and_wait(
         &self,
@@ -160,8 +142,8 @@ impl Engine {
             .ok_or_else(|| EngineError::not_found("run", id))
     }
 
-    /// Accepts a run that starts as claimed; what is given ends when it is settled. Its caller
-    /// waits, and gets the error at once where its packages cannot be installed.
+    /// Accepts a run that starts as claimed; what is given ends when it is settled. Its caller gets
+    /// the error at once where its packages cannot be installed.
     pub(crate) async fn begin(
         &self,
         program: &Arc<Program>,

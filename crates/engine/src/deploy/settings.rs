@@ -130,7 +130,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ChoiceVisitor<T> {
     }
 }
 
-/// `operator`: whose ceilings hold.
+/// `operator`: the ceilings of the server hold for what is set anew. A record that was above them
+/// before can be written back; its runs have no more than they allow ([`within`]).
 pub(crate) fn settings_of(
     request: &SettingsRequest,
     before: &Settings,
@@ -139,7 +140,7 @@ pub(crate) fn settings_of(
     let timeout_ms = chosen("timeout_ms", &request.timeout_ms, before.timeout_ms.as_ref(), None)?;
     let memory_mb = chosen("memory_mb", &request.memory_mb, before.memory_mb.as_ref(), None)?;
     let timeout_ms_max = timeout_ms_max(operator);
-    if request.timeout_ms.is_some()
+    if timeout_ms != before.timeout_ms
         && let Some(ms) = timeout_ms.filter(|ms| !(1..=timeout_ms_max).contains(ms))
     {
         let message = format!(
@@ -148,12 +149,13 @@ pub(crate) fn settings_of(
         return Err(EngineError::invalid("settings.timeout_ms", message));
     }
     if let Some(mb) = memory_mb.filter(|mb| !(64..=MEMORY_MB_MAX).contains(mb)) {
+        let max = operator.memory_mb_max.min(MEMORY_MB_MAX);
         return Err(EngineError::invalid(
             "settings.memory_mb",
-            format!("`{mb}` is not a memory limit; allowed are 64 to {MEMORY_MB_MAX} MiB"),
+            format!("`{mb}` is not a memory limit; allowed are 64 to {max} MiB"),
         ));
     }
-    if request.memory_mb.is_some()
+    if memory_mb != before.memory_mb
         && let Some(mb) = memory_mb.filter(|mb| *mb > operator.memory_mb_max)
     {
         let max = operator.memory_mb_max;
@@ -188,28 +190,29 @@ pub(crate) fn settings_of(
     if let Some(calls) =
         calls_per_isolate.filter(|calls| !(1..=CALLS_PER_ISOLATE_MAX).contains(calls))
     {
+        let max = operator.calls_per_isolate_max.min(CALLS_PER_ISOLATE_MAX);
         let message = format!(
-            "`{calls}` runs cannot share a process; allowed are 1 to {CALLS_PER_ISOLATE_MAX}, or `false` for 1"
+            "`{calls}` runs cannot share a process; allowed are 1 to {max}, or `false` for 1"
         );
         return Err(EngineError::invalid("settings.calls_per_isolate", message));
     }
-    if request.calls_per_isolate.is_some() {
+    if calls_per_isolate != before.calls_per_isolate {
         check_calls("settings.calls_per_isolate", calls_per_isolate, operator)?;
     }
     let throttle = chosen("throttle", &request.throttle, before.throttle.as_ref(), None)?;
     let queue_max = chosen("queue_max", &request.queue_max, before.queue_max.as_ref(), None)?;
-    for (name, value) in [("concurrency", concurrency), ("queue_max", queue_max)] {
+    let waiting_max = operator.waiting_runs_max;
+    for (name, value, max) in [
+        ("concurrency", concurrency, LIMIT_MAX),
+        ("queue_max", queue_max, LIMIT_MAX.min(waiting_max)),
+    ] {
         if let Some(value) = value.filter(|v| !(1..=LIMIT_MAX).contains(v)) {
-            return Err(EngineError::invalid(
-                &format!("settings.{name}"),
-                format!(
-                    "`{value}` is not a limit; allowed are 1 to {LIMIT_MAX}, or `false` for none"
-                ),
-            ));
+            let message =
+                format!("`{value}` is not a limit; allowed are 1 to {max}, or `false` for none");
+            return Err(EngineError::invalid(&format!("settings.{name}"), message));
         }
     }
-    let waiting_max = operator.waiting_runs_max;
-    if request.queue_max.is_some()
+    if queue_max != before.queue_max
         && let Some(runs) = queue_max.filter(|runs| *runs > waiting_max)
     {
         let message = format!(

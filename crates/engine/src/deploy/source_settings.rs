@@ -18,7 +18,7 @@ pub struct SettingsOfSource {
 }
 
 impl SettingsOfSource {
-    /// `operator`: whose ceilings hold.
+    /// `operator`: the ceilings of the server hold for what is set anew.
     pub(crate) fn over(
         &self,
         before: SourceSettings,
@@ -26,6 +26,7 @@ impl SettingsOfSource {
     ) -> Result<SourceSettings, EngineError> {
         if let Some(Choice::Value(calls)) = self.calls_per_isolate
             && calls <= CALLS_PER_ISOLATE_MAX
+            && before.calls_per_isolate != Some(calls)
         {
             check_calls("calls_per_isolate", Some(calls), operator)?;
         }

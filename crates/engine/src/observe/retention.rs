@@ -72,17 +72,21 @@ impl Retentions {
     ) -> Result<RetentionView, EngineError> {
         let _turn = self.ctx.changes.turn(&format!("retention of {owner}")).await;
         // What is stored anew takes the place of what cannot be read.
-        let retention = match self.get(caller, owner).await {
-            Ok(view) => change(view.set),
-            Err(EngineError::Damaged { .. }) => change(Retention::default()),
+        let before = match self.get(caller, owner).await {
+            Ok(view) => view.set,
+            Err(EngineError::Damaged { .. }) => Retention::default(),
             Err(error) => return Err(error),
         };
+        let retention = change(before);
         let ceiling = self.ctx.config.keep_max;
+        // What was set before the ceiling was lowered can be written back.
         let bounded = |field: &str,
                        value: Option<u32>,
+                       before: Option<u32>,
                        max: u32,
                        ceiling: Option<u32>,
                        option: &str| match value {
+            _ if value == before => Ok(()),
             Some(n) if ceiling.is_some_and(|ceiling| n > ceiling) && n <= max => {
                 let ceiling = ceiling.unwrap_or(max);
                 Err(EngineError::invalid(
@@ -103,6 +107,7 @@ impl Retentions {
         bounded(
             "keep_days",
             retention.keep_days,
+            before.keep_days,
             Retention::DAYS_MAX,
             ceiling.keep_days,
             "--keep-days-max",
@@ -110,6 +115,7 @@ impl Retentions {
         bounded(
             "keep_count",
             retention.keep_count,
+            before.keep_count,
             Retention::COUNT_MAX,
             ceiling.keep_count,
             "--keep-count-max",

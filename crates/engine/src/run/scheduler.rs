@@ -91,7 +91,7 @@ impl Engine {
         let back_ms = latest.saturating_sub(now.ms()).max(0);
         if back_ms > CLOCK_TOLERANCE_MS || first {
             for timer in self.0.store.late_timers(now, LATE_MAX).await? {
-                if let Some(next_at) = timer.schedule.rewound(timer.next_at, now)? {
+                if let Some(next_at) = timer.schedule.rewound(timer.next_at, now, back_ms)? {
                     self.0.store.move_timer(&timer.id, timer.next_at, next_at).await?;
                 }
             }

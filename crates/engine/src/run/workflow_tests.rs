@@ -254,7 +254,10 @@ impl Engine {
         if wait {
             return self.run_and_wait(caller, &program, &origin, event.to_string()).await;
         }
-        let id = self.accept_run(program, &origin, event.to_string()).await?;
+        let start = Start::Claimed { lease_until: self.lease_until() };
+        let run = self.new_run(&program, &origin, event.to_string(), start)?;
+        let id = run.id.clone();
+        self.begin(&program, run).await?;
         self.0
             .store
             .run(&caller.org_id, &id)
