@@ -124,9 +124,9 @@ impl Schedule {
         }
     }
 
-    /// The next `count` times after `now`; fewer of a date that comes only so often. `waits_for`: the
-    /// next tick of a timer that has this schedule already, which its interval goes on from; none:
-    /// an interval begins now.
+    /// The next `count` times after `now`; fewer of a date that comes only so often. `waits_for`:
+    /// the next tick of a timer that has this schedule already, which its interval goes on from;
+    /// none: an interval begins now.
     pub fn next_times(
         &self,
         waits_for: Option<Timestamp>,

@@ -109,7 +109,8 @@ async fn r2_20_a_test_run_shows_what_each_step_would_send_and_sends_nothing() {
     let server = Server::shared().await;
     let notify = step(
         "$.send.email({ to: 'ops@example.com', subject: 'late', text: steps.trigger.event.text });
-      $.send.http({ method: 'POST', url: 'http://127.0.0.1:9/a?api_key=canary', headers: { Authorization: 'Bearer canary' }, data: { n: 1 } });",
+      $.send.http({ method: 'POST', url: 'http://127.0.0.1:9/a?api_key=canary', 
+        headers: { Authorization: 'Bearer canary' }, data: { n: 1 } });",
     );
     let tell =
         step("$.send.emit({ raw_event: { n: 2 }, name: 'told' }); throw new Error('after');");
@@ -121,9 +122,12 @@ async fn r2_20_a_test_run_shows_what_each_step_would_send_and_sends_nothing() {
     let kept = server.get(&format!("/runs/{}", id(&answered))).await.data();
     for run in [&answered, &kept] {
         let text = json!({ "$truncated": true, "$chars": 5000, "$preview": "y".repeat(500) });
-        let sent = json!({ "method": "POST", "url": "http://127.0.0.1:9/a?api_key=%5Bhidden%5D", "headers": { "Authorization": "[hidden]" }, "data": { "n": 1 } });
+        let url = "http://127.0.0.1:9/a?api_key=%5Bhidden%5D";
+        let headers = json!({ "Authorization": "[hidden]" });
+        let sent = json!({ "method": "POST", "url": url, "headers": headers, "data": { "n": 1 } });
+        let mail = json!({ "to": "ops@example.com", "subject": "late", "text": text });
         let expected = json!([
-            { "kind": "email", "target": "ops@example.com", "payload": { "to": "ops@example.com", "subject": "late", "text": text } },
+            { "kind": "email", "target": "ops@example.com", "payload": mail },
             { "kind": "http", "target": "POST http://127.0.0.1:9/a", "payload": sent },
         ]);
         assert_eq!(run["steps"][0]["would_send"], expected, "{run}");
