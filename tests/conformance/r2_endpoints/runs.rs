@@ -109,7 +109,7 @@ async fn r2_20_a_test_run_shows_what_each_step_would_send_and_sends_nothing() {
     let server = Server::shared().await;
     let notify = step(
         "$.send.email({ to: 'ops@example.com', subject: 'late', text: steps.trigger.event.text });
-      $.send.http({ method: 'POST', url: 'http://127.0.0.1:9/a?api_key=canary', 
+      $.send.http({ method: 'POST', url: 'http://127.0.0.1:9/a?api_key=canary',
         headers: { Authorization: 'Bearer canary' }, data: { n: 1 } });",
     );
     let tell =
