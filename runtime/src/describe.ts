@@ -1,6 +1,7 @@
 // Description of a module as JSON, with markers in place of functions.
 import { types } from "node:util";
 
+import { dependenciesOf } from "./depends.ts";
 import { functionsOf, ownerOf, type Prepared } from "./instance.ts";
 import { kindOf } from "./errors.ts";
 import { isObject, type ResolvedProp } from "./props.ts";
@@ -60,12 +61,19 @@ export function describeProp(prop: ResolvedProp, self: () => Bag): Bag {
   const shown: Bag = { name: prop.name, type: prop.type };
   for (const [field, value] of Object.entries(prop.definition)) {
     // `name` and `type` are ours to say.
-    if (field === "type" || field === "name" || field === "propDefinition") continue;
+    if (field === "type" || field === "name" || field === "propDefinition" || field === "dependsOn") continue;
     if (field === "options" && typeof value === "function") shown["remoteOptions"] = true;
     else if (field === "eventNames" && typeof value === "function") shown["remoteEventNames"] = true;
     else show(shown, prop, field, self);
   }
+  const dependsOn = namesOf(prop.definition["dependsOn"]) ?? (shown["remoteOptions"] === true ? dependenciesOf(prop, self) : []);
+  if (dependsOn.length > 0) shown["dependsOn"] = dependsOn;
   return shown;
+}
+
+/** Names that the component's author wrote. */
+function namesOf(given: unknown): string[] | undefined {
+  return Array.isArray(given) && given.every((name) => typeof name === "string") ? given : undefined;
 }
 
 function show(shown: Bag, prop: ResolvedProp, field: string, self: () => Bag): void {

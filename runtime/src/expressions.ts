@@ -4,7 +4,7 @@ import { wireError } from "./errors.ts";
 import { JSON } from "./kept.ts";
 import { masked } from "./masked.ts";
 
-type Evaluate = (steps: unknown, process: unknown, event: unknown) => unknown;
+type Evaluate = (this: unknown, steps: unknown, process: unknown, event: unknown) => unknown;
 
 const ENV = { env: {} };
 const CACHE_MAX = 5000;
@@ -19,6 +19,21 @@ const shown = (text: string): string => (text.length <= SHOWN_MAX ? text : `${te
 function failed<E extends Error>(error: E, source: string, where: string): E {
   error.stack = `${String(error)}\n    at ${masked(shown(source).replace(/\s+/g, " "))} (${where})`;
   return error;
+}
+
+const noThis = (): never => {
+  throw new ReferenceError("this is not defined");
+};
+/** `this` of an expression. It would be undefined without a word, and what is written for a step's code would come out empty. */
+const THIS = new Proxy({}, { get: noThis, has: noThis, ownKeys: noThis, getOwnPropertyDescriptor: noThis });
+
+/** What may stand in place of a name that is not there. */
+function allowedFor(message: string, steps: unknown): string {
+  const name = /^(\S+) is not defined$/.exec(message)?.[1];
+  if (name === undefined) return "";
+  const isStep = steps !== null && typeof steps === "object" && Object.hasOwn(steps, name);
+  const instead = isStep ? `write \`steps.${name}\` for the results of that step` : "a value of an event or step is named through `steps`, such as {{steps.trigger.event.id}}; quote what is text";
+  return `. An expression knows \`steps\` and the names of JavaScript: ${instead}`;
 }
 
 const cache = new Map<string, Template>();
@@ -58,10 +73,11 @@ function evaluateText(text: string, steps: unknown, where: string): unknown {
     if ("text" in part) return part.text;
     try {
       // `event` is what older workflows call the trigger's.
-      return part.evaluate(steps, ENV, (steps as { trigger?: { event?: unknown } }).trigger?.event);
+      const made = part.evaluate.call(THIS, steps, ENV, (steps as { trigger?: { event?: unknown } }).trigger?.event);
+      return made === THIS ? noThis() : made;
     } catch (error) {
       const { name, message } = wireError(error);
-      throw failed(new Error(`the expression {{${shown(part.source)}}} in ${where} failed: ${name}: ${message}`, { cause: error }), `{{${part.source}}}`, where);
+      throw failed(new Error(`the expression {{${shown(part.source)}}} in ${where} failed: ${name}: ${message}${allowedFor(message, steps)}`, { cause: error }), `{{${part.source}}}`, where);
     }
   };
   if (template.single) return value(template.parts[0] as Part);

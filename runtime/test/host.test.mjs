@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { done, run, source, workflow } from "./harness.mjs";
+import { done, Host, run, source, workflow } from "./harness.mjs";
 
 test("own enumerable keys of this are props with a value and methods", async () => {
   const code = `export default { props: { a: "string", b: { type: "string" }, db: "$.service.db" }, methods: { m() { return this.a; } }, run() { const { m } = this; return { keys: Object.keys(this), m: m() }; } };`;
@@ -51,6 +51,23 @@ test("one expression keeps its type, text around makes a string", async () => {
   const code = `export default { props: { a: "any", b: "string" }, run() { return [this.a, this.b]; } };`;
   const frames = await run(code, workflow({ a: "{{ steps.trigger.event.n * 2 }}", b: "n={{JSON.stringify({a: {b: '}}'}})}}" }));
   assert.deepEqual(frames.find((f) => f.state === "finished").exports.$return_value, [40, `n={"a":{"b":"}}"}}`]);
+});
+
+test("a name that an expression has not is refused with what it may name", async () => {
+  const host = await Host.load({ m: `export default { props: { a: "any" }, run() { return this.a; } };` });
+  const called = async (id, a) => {
+    const steps = [{ namespace: "made", module: "m", props: {} }, { namespace: "one", module: "m", props: { a } }];
+    return done(await host.call(id, workflow({}, { results: { made: { id: 1 } }, steps })));
+  };
+  const allowed = "An expression knows `steps` and the names of JavaScript: a value of an event or step is named through `steps`, such as {{steps.trigger.event.id}}; quote what is text";
+  for (const [i, [a, name]] of [["{{this}}", "this"], ["{{this.email}}", "this"], ["to {{ this }}", "this"], ["{{email}}", "email"], ["{{email.at}}", "email"]].entries()) {
+    const { ok, error } = await called(i + 1, a);
+    assert.deepEqual([ok, error.message.split(" failed: ")[1]], [false, `ReferenceError: ${name} is not defined. ${allowed}`], a);
+  }
+  const { error } = await called(8, "{{made.id}}");
+  assert.match(error.message, /made is not defined\. An expression knows `steps` and the names of JavaScript: write `steps\.made` for the results of that step$/);
+  assert.equal((await called(9, "{{'this'.length}}")).ok, true);
+  host.end();
 });
 
 test("a failing expression names step, prop and expression", async () => {

@@ -10,7 +10,7 @@ test("definitions build on others; options run with the app that they come from,
     export default { props: { high, low, p: { propDefinition: [high, "id", (c) => ({ b: c.n })], label: "Own" }, n: "integer", own: { propDefinition: [high, "id"], options() { return [Object.keys(this).join()]; } } }, run() {} };`;
   const host = await Host.load({ m: code });
   const described = result(await host.call(1, { kind: "describe" })).props;
-  assert.deepEqual(described[2], { name: "p", type: "integer", label: "Own", min: 1, remoteOptions: true, max: 9 });
+  assert.deepEqual(described[2], { name: "p", type: "integer", label: "Own", min: 1, remoteOptions: true, max: 9, dependsOn: ["n"] });
   const props = { low: { $auth: { key: "k" } }, n: 5 };
   assert.deepEqual(result(await host.call(2, { kind: "options", prop: "p", props })).options[0].value, 'low:k{"a":1,"b":5,"page":0,"prevContext":{}}');
   assert.deepEqual(result(await host.call(3, { kind: "options", prop: "own", props })).options[0].value, "high,low,n");
@@ -21,6 +21,28 @@ test("options of an app that the component has no prop of run with the bare app"
   const code = `const app = { type: "app", app: "x", propDefinitions: { id: { type: "string", options() { return [this.tag()]; } } }, methods: { tag() { return typeof this.$auth; } } };
     export default { props: { id: { propDefinition: [app, "id"] } }, run() {} };`;
   assert.equal(result(await run(code, { kind: "options", prop: "id" })).options[0].value, "object");
+});
+
+test("a prop names the props that its options depend on, and no function that is asked for them breaks the description", async () => {
+  const code = (inputs) => `const app = { type: "app", app: "x", propDefinitions: { id: { type: "string", options() { return []; } } }, methods: { of(v) { return v.toUpperCase(); } } };
+    export default { props: { app, p: { propDefinition: [app, "id", ${inputs}] } }, run() {} };`;
+  for (const [inputs, names] of [
+    ["(c) => ({ sheetId: c.sheetId })", ["sheetId"]],
+    ["({ team, channel }) => ({ team, channel })", ["team", "channel"]],
+    ["(c) => ({ a: c.base.value, b: c.table })", ["base", "table"]],
+    ["(c) => ({ a: c.base?.value ?? c.base, self: c.p })", ["base"]],
+    ["function (c) { return { a: this.app.of(c.base) }; }", ["base"]],
+    ["(c) => { throw new Error(c.base); }", ["base"]],
+    ["async (c) => ({ a: c.base })", undefined],
+    ["() => Promise.reject(new Error('no'))", undefined],
+    ["{ fixed: 1 }", undefined],
+    ["(c) => { for (let i = 0; i < 1000; i++) c['n' + i]; }", Array.from({ length: 20 }, (_, i) => `n${i}`)],
+  ]) {
+    assert.deepEqual(result(await run(code(inputs), { kind: "describe" })).props[1].dependsOn, names, inputs);
+  }
+  const own = `export default { props: { a: "string", p: { type: "string", dependsOn: ["a"], options() { return []; } }, q: { type: "string", dependsOn: "a", options() { return []; } } }, run() {} };`;
+  const props = result(await run(own, { kind: "describe" })).props;
+  assert.deepEqual([props[1].dependsOn, props[2].dependsOn], [["a"], undefined]);
 });
 
 test("a definition that builds on itself ends", async () => {

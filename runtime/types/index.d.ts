@@ -83,6 +83,8 @@ export interface PropFields extends BasePropInterface {
   withLabel?: boolean;
   /** The options method is then given `query`. */
   useQuery?: boolean;
+  /** Names of the props that the options need; else those that the function of `propDefinition` reads. */
+  dependsOn?: readonly string[];
   format?: "file-ref" | (string & {});
   /** `this` is the app, or the component: inferring which from inside of it would make the types circular, so it is `any`. */
   options?: readonly Option[] | ((this: Loose, input: Loose) => OptionsResult | Promise<OptionsResult>);

@@ -108,6 +108,33 @@ async fn s2_7_2_schedules_are_told_where_clocks_leave_times_out_and_show_them_tw
     }
 }
 
+#[tokio::test]
+async fn s2_7_2_the_next_times_of_an_interval_go_on_from_the_last_tick_of_its_timer() {
+    let server = Server::start_at(utc("01-01 12:00"), &[]).await;
+    let code =
+        "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer',
+      default: { intervalSeconds: 3600 } } }, run() {} };";
+    let source = server.source(code, json!({})).await;
+    let id = millrace_tests::id(&source).to_owned();
+    server.set_clock(utc("01-01 12:20"));
+    let first = async |query: &str| {
+        let path = format!("/schedules/next?interval_seconds={query}");
+        let times = server.get(&path).await.data()["next_ms"].clone();
+        let times: Vec<i64> = serde_json::from_value(times).expect("times");
+        assert!(times.len() == 5 && times.is_sorted(), "{times:?}");
+        times[0]
+    };
+    let of_source = format!("&owner_id={id}");
+    assert_eq!(first(&format!("3600{of_source}")).await, utc("01-01 13:00"));
+    // Another interval, and one that is nobody's, begin now.
+    assert_eq!(first("3600").await, utc("01-01 13:20"));
+    assert_eq!(first(&format!("7200{of_source}")).await, utc("01-01 14:20"));
+    server.put(&format!("/sources/{id}"), &json!({ "active": false })).await.data();
+    assert_eq!(first(&format!("3600{of_source}")).await, utc("01-01 13:20"));
+    let unknown = server.get("/schedules/next?interval_seconds=60&owner_id=dc_none").await;
+    assert_eq!(unknown.refusal(), (404, "not_found"));
+}
+
 /// What fires is what was told.
 #[tokio::test]
 async fn s2_7_2_a_source_fires_at_a_time_that_clocks_leave_out_once_and_right_after() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::ids::{DeploymentId, OrgId, RunId};
 use crate::source::Owner;
-pub use crate::step_result::{StepAttempt, StepError, StepResult};
+pub use crate::step_result::{StepAttempt, StepError, StepResult, WouldSend};
 
 /// The states of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]

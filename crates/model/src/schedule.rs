@@ -124,6 +124,31 @@ impl Schedule {
         }
     }
 
+    /// The next `count` times after `now`; fewer of a date that comes only so often. `waits_for`:
+    /// the next tick of a timer that has this schedule already, which its interval goes on from;
+    /// none: an interval begins now.
+    pub fn next_times(
+        &self,
+        waits_for: Option<Timestamp>,
+        now: Timestamp,
+        count: usize,
+    ) -> Result<Vec<Timestamp>, ScheduleError> {
+        let mut times = Vec::with_capacity(count);
+        let mut next = match waits_for {
+            Some(at) if at > now => Ok(at),
+            at => self.next_after(at.unwrap_or(now), now),
+        };
+        while times.len() < count {
+            match next {
+                Ok(at) => times.push(at),
+                Err(ScheduleError::Never { .. }) if !times.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+            next = times.last().map_or(Ok(now), |last| self.next_after(*last, *last));
+        }
+        Ok(times)
+    }
+
     /// Where a tick that waits for `next_at` belongs after the clock went back to `now`; none:
     /// where it is. An interval is never waited for longer than it is. Cron times that have fired
     /// are not fired again, unless the clock went back by more than [`BACK_MS_MAX`]: then it was
@@ -186,6 +211,21 @@ mod tests {
         let every_minute = Schedule::interval(60).expect("valid");
         assert_eq!(every_minute.next_after(NOON, NOON), Ok(NOON.plus_ms(60_000)));
         assert_eq!(every_minute.next_after(NOON, NOON.plus_ms(150_000)), Ok(NOON.plus_ms(180_000)));
+    }
+
+    #[test]
+    fn the_next_times_of_an_interval_go_on_from_the_tick_that_its_timer_waits_for() {
+        let every_minute = Schedule::interval(60).expect("valid");
+        let times = |waits_for: Option<i64>| {
+            let waits_for = waits_for.map(|ms| NOON.plus_ms(ms));
+            let times = every_minute.next_times(waits_for, NOON, 3).expect("times");
+            times.iter().map(|at| at.since(NOON) / 1000).collect::<Vec<_>>()
+        };
+        assert_eq!(times(None), [60, 120, 180]);
+        assert_eq!(times(Some(20_000)), [20, 80, 140]);
+        // One that is due, or was missed, is no time to come.
+        assert_eq!(times(Some(0)), [60, 120, 180]);
+        assert_eq!(times(Some(-130_000)), [50, 110, 170]);
     }
 
     #[test]

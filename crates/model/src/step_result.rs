@@ -37,6 +37,9 @@ pub struct StepResult {
     /// Connections of this try that the walls refused, at most [`StepResult::REFUSALS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<RefusedConnection>,
+    /// What it gave to `$.send` in a test, which sends nothing; bounded, without credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub would_send: Vec<WouldSend>,
 }
 
 impl StepResult {
@@ -63,14 +66,15 @@ impl StepResult {
             error: None,
             attempts: Vec::new(),
             refusals: Vec::new(),
+            would_send: Vec::new(),
         }
     }
 
-    /// As a result that another run goes on from: when, how often, and what was refused is this
-    /// one's.
+    /// As a result that another run goes on from: when, how often, what was refused and what would
+    /// be sent is this one's.
     pub fn of_another_run(&self) -> Self {
-        let (attempts, refusals) = (Vec::new(), Vec::new());
-        Self { started_at_ms: None, attempts, refusals, ..self.clone() }
+        let (attempts, refusals, would_send) = (Vec::new(), Vec::new(), Vec::new());
+        Self { started_at_ms: None, attempts, refusals, would_send, ..self.clone() }
     }
 
     /// Its tries, this one as the last.
@@ -102,6 +106,17 @@ pub struct StepAttempt {
 impl StepAttempt {
     /// A try whose process ended before it did: when it began is not known.
     pub const LOST: Self = Self { started_at_ms: None, duration_ms: None, error: None };
+}
+
+/// A call of `$.send` in a test: a run that is none sends this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct WouldSend {
+    /// `http`, `email`, `s3`, `sse` or `emit`.
+    pub kind: String,
+    /// Where to: method and address without its query, recipients, bucket and prefix, or channel.
+    pub target: String,
+    /// What it was given, without credentials; what is long is cut, as in `props`.
+    pub payload: serde_json::Value,
 }
 
 /// Why a try failed.

@@ -105,6 +105,41 @@ async fn r2_20_a_test_run_goes_up_to_a_step_and_leaves_no_error_behind() {
 }
 
 #[tokio::test]
+async fn r2_20_a_test_run_shows_what_each_step_would_send_and_sends_nothing() {
+    let server = Server::shared().await;
+    let notify = step(
+        "$.send.email({ to: 'ops@example.com', subject: 'late', text: steps.trigger.event.text });
+      $.send.http({ method: 'POST', url: 'http://127.0.0.1:9/a?api_key=canary',
+        headers: { Authorization: 'Bearer canary' }, data: { n: 1 } });",
+    );
+    let tell =
+        step("$.send.emit({ raw_event: { n: 2 }, name: 'told' }); throw new Error('after');");
+    let steps = [("notify", notify.as_str()), ("tell", tell.as_str())];
+    let workflow = server.workflow("w", json!([]), &steps).await;
+    let test = json!({ "event": { "text": "y".repeat(5000) } });
+    let path = format!("/workflows/{}/test", id(&workflow));
+    let answered = server.post(&path, &test).await.data();
+    let kept = server.get(&format!("/runs/{}", id(&answered))).await.data();
+    for run in [&answered, &kept] {
+        let text = json!({ "$truncated": true, "$chars": 5000, "$preview": "y".repeat(500) });
+        let url = "http://127.0.0.1:9/a?api_key=%5Bhidden%5D";
+        let headers = json!({ "Authorization": "[hidden]" });
+        let sent = json!({ "method": "POST", "url": url, "headers": headers, "data": { "n": 1 } });
+        let mail = json!({ "to": "ops@example.com", "subject": "late", "text": text });
+        let expected = json!([
+            { "kind": "email", "target": "ops@example.com", "payload": mail },
+            { "kind": "http", "target": "POST http://127.0.0.1:9/a", "payload": sent },
+        ]);
+        assert_eq!(run["steps"][0]["would_send"], expected, "{run}");
+        let told = json!([{ "kind": "emit", "target": "told", "payload": { "raw_event": { "n": 2 }, "name": "told" } }]);
+        assert_eq!((&run["status"], &run["steps"][1]["would_send"]), (&json!("failed"), &told));
+    }
+    assert_eq!(kept["deliveries"], json!([]));
+    let emitted = server.get(&format!("/workflows/{}/event_summaries", id(&workflow))).await;
+    assert_eq!(emitted.json["page_info"]["total_count"], 0);
+}
+
+#[tokio::test]
 async fn r2_23_runs_are_listed_by_status_and_time_and_shown_with_steps_logs_and_error() {
     let server = Server::shared().await;
     let steps = [

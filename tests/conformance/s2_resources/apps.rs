@@ -247,6 +247,8 @@ async fn s2_7_1_options_come_from_a_method_page_by_page() {
           item: { propDefinition: [stripe, 'item', (c) => ({ kind: c.kind })] },
           fails: { type: 'string', optional: true, async options() { throw new Error('no way'); } } }, run() {} };";
     let component = server.post("/components", &json!({ "component_code": code })).await.data();
+    let depends_on = |at: usize| &component["configurable_props"][at]["dependsOn"];
+    assert_eq!((depends_on(2), depends_on(3)), (&json!(["kind"]), &Value::Null));
     let ask = |body: Value| {
         let server = &server;
         let mut request = json!({ "id": component["id"], "prop_name": "item", "configured_props": { "stripe": { "authProvisionId": account }, "kind": "blue" } });

@@ -168,18 +168,3 @@ export function pagesOf<T>(
       last.data.length < limit ? undefined : (last.page_info.end_cursor ?? undefined),
   });
 }
-
-const TICK_ASK_MS = 30_000;
-
-/** When a cron line fires next. */
-export const nextTickQuery = (cron: string, timezone: string) =>
-  queryOptions({
-    queryKey: ["next-tick", cron, timezone],
-    queryFn: async ({ signal }) => {
-      const { next_ms } = await data(
-        client.GET("/v1/schedules/next", { params: { query: { cron, timezone } }, signal }),
-      );
-      return next_ms[0] ?? null;
-    },
-    refetchInterval: TICK_ASK_MS,
-  });

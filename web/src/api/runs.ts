@@ -1,7 +1,7 @@
 /** A run's record, with the parts that the server's document leaves open. */
 
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "./json";
-import type { components, Delivery, Run } from "./schema";
+import type { components, Delivery, Run, WouldSend } from "./schema";
 import type { Status } from "./status";
 
 export type RunKind = components["schemas"]["RunKind"];
@@ -18,6 +18,8 @@ export type StepRecord = {
   summary: string | undefined;
   /** Its tries before the last one. */
   attempts: AttemptRecord[];
+  /** What it gave to `$.send` in a test, which sends nothing. */
+  wouldSend: Pick<WouldSend, "kind" | "target" | "payload">[];
 };
 
 export type AttemptRecord = {
@@ -101,6 +103,11 @@ export function stepOf(given: unknown): StepRecord[] {
       props: isObject(given.props) ? given.props : undefined,
       summary: textOf(exports.$summary),
       attempts: listOf(given.attempts).flatMap((each) => (isObject(each) ? attemptOf(each) : [])),
+      wouldSend: listOf(given.would_send).flatMap((each) => {
+        if (!isObject(each)) return [];
+        const { kind, target, payload } = each;
+        return [{ kind: textOf(kind) ?? "", target: textOf(target) ?? "", payload }];
+      }),
     },
   ];
 }

@@ -5,6 +5,7 @@ import { workflowQuery } from "~/features/workflows/queries";
 export const Route = createFileRoute("/_app/workflows/$id/errors")({
   beforeLoad: async ({ context: { queryClient }, params }) => {
     const { name } = await queryClient.ensureQueryData(workflowQuery(params.id));
-    throw redirect({ to: "/errors", search: { q: name }, replace: true });
+    // The organization that the address names stays in it.
+    throw redirect({ to: "/errors", search: (had) => ({ ...had, q: name }), replace: true });
   },
 });

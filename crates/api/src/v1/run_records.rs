@@ -9,7 +9,7 @@ use millrace_model::json::shown;
 use millrace_model::pause::Paused;
 use millrace_model::run::{
     Context, LogLevel, LogLine, Run, RunKind, RunResult, RunStatus, StepAttempt, StepError,
-    StepResult,
+    StepResult, WouldSend,
 };
 use millrace_model::source::Owner;
 use millrace_model::tenant::{Caller, Scope};
@@ -23,7 +23,8 @@ use crate::extract::unfolded;
 
 record! {
     /// What a step of a run did. `props`: after expressions, without credentials; `attempts`: its
-    /// tries before this one; `refusals`: connections that the walls refused it
+    /// tries before this one; `refusals`: connections that the walls refused it;
+    /// `would_send`: what it gave to `$.send` in a test, which sends nothing
     StepResultOut(s: StepResult) {
         namespace: String = s.namespace,
         status: RunStatus = s.status,
@@ -44,6 +45,8 @@ record! {
         attempts: Vec<StepAttempt> = s.attempts,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         refusals: Vec<RefusedConnection> = s.refusals,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        would_send: Vec<WouldSend> = s.would_send,
     }
 }
 

@@ -2,12 +2,13 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use millrace_model::source::Owner;
 use serde_json::json;
 
 use crate::App;
 use crate::contract::shape::record;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery};
+use crate::extract::{Auth, ListQuery, id};
 use crate::fields::Fields;
 
 record! {
@@ -17,10 +18,10 @@ record! {
     }
 }
 
-/// When a timer would fire next; `interval_seconds` and `cron` as props of timers have them.
+/// When a timer fires next; `interval_seconds` and `cron` as props of timers have them.
 pub(crate) async fn next_ticks(
     State(app): State<App>,
-    Auth(_): Auth,
+    Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let timer = json!({
@@ -28,6 +29,15 @@ pub(crate) async fn next_ticks(
         "timezone": query.params.text("timezone")?,
         "interval_seconds": query.params.number::<i64>("interval_seconds")?,
     });
-    let ticks: Vec<_> = app.engine.next_ticks(&timer)?.iter().map(|at| at.ms()).collect();
+    let owner = query.params.text("owner_id")?.as_deref().map(owner_of).transpose()?;
+    let ticks = app.engine.next_ticks(&caller, &timer, owner.as_ref()).await?;
+    let ticks: Vec<_> = ticks.iter().map(|at| at.ms()).collect();
     Ok(Fields::default().data(ScheduleTimesOut::show(ticks)))
+}
+
+fn owner_of(text: &str) -> Result<Owner, ApiError> {
+    match text.parse() {
+        Ok(workflow) => Ok(Owner::Workflow(workflow)),
+        Err(_) => Ok(Owner::Source(id("workflow or source", text)?)),
+    }
 }

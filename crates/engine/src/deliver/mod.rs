@@ -328,9 +328,13 @@ fn recipients(to: &Value) -> Result<Vec<String>, String> {
 
 /// Where a delivery goes, without what may be secret.
 pub(crate) fn target(delivery: &Delivery) -> String {
-    let payload = json::shown(&delivery.payload);
+    target_of(delivery.kind, &json::shown(&delivery.payload))
+}
+
+/// The same of what was given to `$.send`.
+pub(crate) fn target_of(kind: DeliveryKind, payload: &Value) -> String {
     let text = |field: &str| payload[field].as_str().unwrap_or("").to_owned();
-    match delivery.kind {
+    match kind {
         DeliveryKind::Http => {
             let method = payload["method"].as_str().unwrap_or("GET");
             let place = url::Url::parse(&text("url")).map(|mut url| {

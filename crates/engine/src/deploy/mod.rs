@@ -21,6 +21,7 @@ pub(crate) mod source_settings;
 pub(crate) mod sources;
 mod step_views;
 pub(crate) mod subscriptions;
+mod ticks;
 pub(crate) mod values;
 pub(crate) mod workflow_changes;
 pub(crate) mod workflow_parts;

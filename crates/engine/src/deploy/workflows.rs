@@ -1,12 +1,9 @@
 //! Workflows: made, changed, deployed as immutable versions, tested, rolled back, deleted.
 
-use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeploymentId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::props::parse_timer;
 use millrace_model::run::RunStatus;
 use millrace_model::run_stats::VersionRuns;
-use millrace_model::schedule::ScheduleError;
 use millrace_model::search::AskedWord;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
@@ -15,7 +12,6 @@ use millrace_model::workflow::{
     Deployment, Drafted, MESSAGE_MAX, TAG_CHARS_MAX, TAGS_MAX, Trigger, Workflow, WorkflowVersion,
 };
 use millrace_store::{Interfaces, NewDeployment, RunFilter};
-use serde_json::Value;
 
 use crate::background::Task;
 use crate::checks::{check_name, checked_note};
@@ -30,8 +26,6 @@ use crate::{Engine, EngineError};
 
 /// Runs of a workflow that are looked at to count those of its versions.
 const VERSION_RUNS_SCAN: u32 = 10_000;
-/// Ticks of a timer that are shown before it is deployed.
-const TICKS_SHOWN: usize = 5;
 
 /// Runs that are cancelled together, and how often in one request.
 const CANCELLED_PAGE: u32 = 100;
@@ -101,29 +95,6 @@ impl Engine {
         let deployment =
             self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await?;
         self.deployed(caller, deployment).await
-    }
-
-    /// The next times at which a timer of this form would fire, were it deployed now.
-    pub fn next_ticks(&self, timer: &Value) -> Result<Vec<Timestamp>, EngineError> {
-        let now = self.now();
-        let schedule = parse_timer(timer, now)?.ok_or_else(|| {
-            EngineError::missing(
-                "cron",
-                "give `cron`, with a `timezone` where it is not UTC, or `interval_seconds`",
-            )
-        })?;
-        let mut ticks = Vec::with_capacity(TICKS_SHOWN);
-        let mut last = now;
-        while ticks.len() < TICKS_SHOWN {
-            last = match schedule.next_after(last, last) {
-                Ok(next) => next,
-                // A date that comes only so often.
-                Err(ScheduleError::Never { .. }) if !ticks.is_empty() => break,
-                Err(error) => return Err(error.into()),
-            };
-            ticks.push(last);
-        }
-        Ok(ticks)
     }
 
     /// Deletes a workflow; its history stays.

@@ -22,6 +22,7 @@ pub(super) fn forget(
     for step in &mut result.steps {
         (step.props, step.error) = (None, None);
         step.attempts.clear();
+        step.would_send.clear();
         step.exports = RawValue::from_string("{}".into())
             .map_err(|e| EngineError::internal("could not write a result", e))?;
     }

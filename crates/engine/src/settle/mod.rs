@@ -8,6 +8,7 @@ pub(crate) mod notice;
 pub(crate) mod publish;
 pub(crate) mod sends;
 pub(crate) mod settle_order;
+mod would_send;
 
 use std::sync::Arc;
 
@@ -110,6 +111,9 @@ impl Engine {
             let failed = Failed { held, error, result: &result };
             Box::pin(self.add_error_event(&mut effects, &mut collected, failed, program, &context))
                 .await?;
+        }
+        if held.kind == RunKind::Test {
+            would_send::record(&mut result.steps, &collected.sends);
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
         // What was cut off on the way is in the log as well.

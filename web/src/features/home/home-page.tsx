@@ -192,7 +192,7 @@ export function HomePage({
               {timers.length + dueRuns.length > 0 && (
                 <>
                   <PaneHead id="home-next" title="Next" hint="Timers and pauses that come due" />
-                  <NextList timers={timers} paused={dueRuns} now={now} />
+                  <NextList timers={timers} paused={dueRuns} />
                 </>
               )}
               <PaneHead id="home-lately" title="Ran lately">

@@ -2,13 +2,13 @@
 
 import { useQueries } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { isObject, numberOf, textOf } from "~/api/json";
-import { nextTickQuery } from "~/api/queries";
+import { isObject, textOf } from "~/api/json";
 import type { RunRow } from "~/api/run-list";
+import { nextTimesQuery, type Schedule, scheduleOf } from "~/api/schedules";
 import type { Source, Workflow } from "~/api/schema";
 import { useCronWords } from "~/shell/cron-words";
 import { SkeletonRows } from "~/ui/banner";
-import { coarse, every } from "~/ui/format";
+import { every } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { Until } from "~/ui/time";
@@ -20,9 +20,7 @@ type Timer = {
   owner: string;
   name: string;
   isWorkflow: boolean;
-  cron: string | undefined;
-  zone: string;
-  seconds: number | undefined;
+  schedule: Schedule;
 };
 
 type Timed = {
@@ -41,18 +39,10 @@ export function timersOf({ sources, workflows }: Timed): Timer[] {
     isWorkflow: boolean,
   ) =>
     given.flatMap((each): Timer[] => {
-      if (!isObject(each) || each.type !== "timer") return [];
-      return [
-        {
-          id: textOf(each.id) ?? owner.id,
-          owner: owner.id,
-          name: owner.name,
-          isWorkflow,
-          cron: textOf(each.cron),
-          zone: textOf(each.timezone) ?? "UTC",
-          seconds: numberOf(each.interval_seconds),
-        },
-      ];
+      const schedule = scheduleOf(each);
+      if (schedule === undefined) return [];
+      const id = isObject(each) ? textOf(each.id) : undefined;
+      return [{ id: id ?? owner.id, owner: owner.id, name: owner.name, isWorkflow, schedule }];
     });
   return [
     ...sources.filter(({ active }) => active).flatMap((each) => read(each.interfaces, each, false)),
@@ -73,25 +63,18 @@ const pausedWords: Record<string, string> = {
 export function NextList({
   timers,
   paused,
-  now,
 }: {
   timers: readonly Timer[];
   paused: readonly RunRow[];
-  now: number;
 }) {
-  const crons = timers.filter(({ cron }) => cron !== undefined);
   const ticks = useQueries({
-    queries: crons.map(({ cron = "", zone }) => nextTickQuery(cron, zone)),
+    queries: timers.map(({ schedule, owner }) => nextTimesQuery(schedule, owner)),
   });
-  const due = [
-    ...crons.map((timer, at) => ({ timer, at: ticks[at]?.data ?? undefined })),
-    // When an interval began is not told: it comes within its length.
-    ...timers.filter(({ cron }) => cron === undefined).map((timer) => ({ timer, at: undefined })),
-  ].map(({ timer, at }) => ({
-    key: timer.id,
-    sort: at ?? now + (timer.seconds ?? 0) * 1_000,
-    row: <TimerRow timer={timer} at={at} />,
-  }));
+  const due = timers.map((timer, nth) => {
+    const at = ticks[nth]?.data?.[0];
+    const sort = at ?? Number.MAX_SAFE_INTEGER;
+    return { key: timer.id, sort, row: <TimerRow timer={timer} at={at} /> };
+  });
   const pauses = paused.flatMap((run) => {
     const until = run.paused?.until;
     return until === undefined
@@ -115,20 +98,13 @@ export function NextList({
 }
 
 function TimerRow({ timer, at }: { timer: Timer; at: number | undefined }) {
-  const words = useCronWords(timer.cron);
+  const { schedule } = timer;
+  const words = useCronWords("cron" in schedule ? schedule.cron : undefined);
   const shared = { className: "row-link name cut", children: timer.name };
   const params = { id: timer.owner };
   return (
     <>
-      <span className="num dim">
-        {at !== undefined ? (
-          <Until at={at} />
-        ) : timer.seconds === undefined ? (
-          ""
-        ) : (
-          `within ${coarse(timer.seconds * 1_000)}`
-        )}
-      </span>
+      <span className="num dim">{at !== undefined && <Until at={at} />}</span>
       <Tile name={timer.name} />
       {timer.isWorkflow ? (
         <Link to="/workflows/$id" params={params} {...shared} />
@@ -136,7 +112,7 @@ function TimerRow({ timer, at }: { timer: Timer; at: number | undefined }) {
         <Link to="/sources/$id" params={params} {...shared} />
       )}
       <span className="mid cut">
-        {timer.cron === undefined ? every(timer.seconds ?? 0) : `${words}, ${timer.zone}`}
+        {"cron" in schedule ? `${words}, ${schedule.zone}` : every(schedule.seconds)}
       </span>
     </>
   );

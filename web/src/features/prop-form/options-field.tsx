@@ -13,7 +13,7 @@ import { type ControlProps, Message } from "~/ui/field";
 import { Select } from "~/ui/select";
 import { keepLabel, keptLabel } from "./option-labels";
 import { Foot } from "./options-foot";
-import { parentsOf } from "./parents";
+import { parentsOf, waitsFor } from "./parents";
 import type { PropForm } from "./use-prop-form";
 
 const FEW = 8;
@@ -233,7 +233,8 @@ function OwnValue({
 
 function AskedOptions(props: Props) {
   const { form, prop, control } = props;
-  const waits = waitsFor(form, prop);
+  const hasValue = (name: string) => form.values[name] !== undefined || form.sealed.includes(name);
+  const waits = waitsFor(form.props, prop, hasValue)?.label;
   const [opened, setOpened] = useState(false);
   const [typed, setTyped] = useState("");
   const query = useDeferredValue(prop.searches ? typed.trim() : "");
@@ -333,21 +334,3 @@ function NoneOf({ form, prop, isSearched }: Omit<Props, "control"> & { isSearche
 }
 
 type Param = { page: number; context: JsonObject | undefined };
-
-/** The label of the prop that must have a value first. */
-function waitsFor(form: PropForm, prop: PropDef): string | undefined {
-  const before = form.props.slice(0, form.props.indexOf(prop));
-  const needed = prop.dependsOn ?? [];
-  const waiting = form.props.find(
-    (each) =>
-      needed.includes(each.name) &&
-      each.name !== prop.name &&
-      form.values[each.name] === undefined &&
-      !each.optional,
-  );
-  if (waiting !== undefined) return waiting.label;
-  const account = before.find(
-    (each) => each.type === "app" && !each.optional && form.values[each.name] === undefined,
-  );
-  return account === undefined ? undefined : account.label;
-}

@@ -2,10 +2,10 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
-import { client, data as read } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, numberOf, textOf } from "~/api/json";
 import type { PropDef } from "~/api/props";
+import { nextTimesQuery, type Schedule } from "~/api/schedules";
 import { cronWordsQuery } from "~/shell/cron-words";
 import { Combobox } from "~/ui/combobox";
 import { type ControlProps, Message } from "~/ui/field";
@@ -131,35 +131,27 @@ export function TimerField({ form, prop, control }: Props) {
         timer.seconds === undefined ? (
           <Message error="Give a number: how often it ticks." />
         ) : (
-          <Message hint={`Ticks ${every(timer.seconds)}.`} />
+          <>
+            <Message hint={`Ticks ${every(timer.seconds)}.`} />
+            <NextTimes schedule={{ seconds: timer.seconds }} zone={here} owner={form.target} />
+          </>
         )
       ) : (
-        <CronWords cron={timer.cron ?? ""} zone={timer.zone} />
+        <CronWords cron={timer.cron ?? ""} zone={timer.zone} owner={form.target} />
       )}
     </>
   );
 }
 
 /** The next five times, as the server counts them: also where clocks change. */
-function NextTimes({ cron, zone }: { cron: string; zone: string }) {
-  const asked = useDeferredValue(cron);
-  const { data, error } = useQuery({
-    queryKey: ["schedule", asked, zone],
-    queryFn: ({ signal }) =>
-      read(
-        client.GET("/v1/schedules/next", {
-          params: { query: { cron: asked, timezone: zone } },
-          signal,
-        }),
-      ),
-    enabled: asked.trim() !== "",
-    staleTime: 60_000,
-    retry: false,
-  });
+function NextTimes({ schedule, zone, owner }: { schedule: Schedule; zone: string; owner: string }) {
+  const typed = useDeferredValue("cron" in schedule ? schedule.cron : schedule.seconds);
+  const asked = typeof typed === "string" ? { cron: typed, zone } : { seconds: typed };
+  const { data, error } = useQuery(nextTimesQuery(asked, owner));
   if (error !== null) return <Message error={sentence(error)} />;
   if (data === undefined) return null;
-  if (data.next_ms.length === 0) return <Message error="It never comes: no day is like this." />;
-  const { showsYear, showsSeconds } = partsOf(data.next_ms, zone);
+  if (data.length === 0) return <Message error="It never comes: no day is like this." />;
+  const { showsYear, showsSeconds } = partsOf(data, zone);
   const times = new Intl.DateTimeFormat("en-GB", {
     weekday: "short",
     day: "numeric",
@@ -172,7 +164,7 @@ function NextTimes({ cron, zone }: { cron: string; zone: string }) {
   });
   return (
     <ol className="next-times small dim num" aria-label={`Next times, in ${zone}`}>
-      {data.next_ms.map((at) => (
+      {data.map((at) => (
         <li key={at}>{times.format(at)}</li>
       ))}
     </ol>
@@ -180,13 +172,13 @@ function NextTimes({ cron, zone }: { cron: string; zone: string }) {
 }
 
 /** What is wrong with a line is for the server to say: it reads more than the library that spells lines. */
-function CronWords({ cron, zone }: { cron: string; zone: string }) {
+function CronWords({ cron, zone, owner }: { cron: string; zone: string; owner: string }) {
   const { data } = useQuery(cronWordsQuery(cron));
   if (cron.trim() === "") return <Message error="Give a cron line, such as 0 9 * * 1-5." />;
   return (
     <>
       {data?.words !== undefined && <Message hint={`${data.words}, in ${zone}.`} />}
-      <NextTimes cron={cron} zone={zone} />
+      <NextTimes schedule={{ cron, zone }} zone={zone} owner={owner} />
     </>
   );
 }

@@ -15,6 +15,7 @@ import { ErrorPanel } from "./error-panel";
 import type { PlannedStep } from "./queries";
 import { SeenBefore } from "./seen-before";
 import type { Tab } from "./tabs";
+import { WouldSendList } from "./would-send";
 
 type Shown = { tab: Tab; name: string; n?: number; content: ReactNode };
 
@@ -168,6 +169,14 @@ function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): 
   const sends = sendsOf(run, stepKey);
   if (sends.length > 0) {
     tabs.push({ tab: "sends", name: "Sends", n: sends.length, content: <Sends sends={sends} /> });
+  }
+  if (step !== undefined && step.wouldSend.length > 0) {
+    tabs.push({
+      tab: "sends",
+      name: "Would send",
+      n: step.wouldSend.length,
+      content: <WouldSendList sends={step.wouldSend} />,
+    });
   }
   if (planned !== undefined && planned.code !== "") {
     tabs.push({

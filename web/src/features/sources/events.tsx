@@ -1,10 +1,9 @@
 /** Events of a source: the newest first, one of them whole beside the list, the log below. */
 
 import "~/ui/table.css";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Pause, Play } from "lucide-react";
 import { useRef, useState } from "react";
-import { nextTickQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
 import { useLive } from "~/api/stream";
 import { line } from "~/shell/command-line";
@@ -15,9 +14,8 @@ import { useShortcuts } from "~/shell/shortcuts";
 import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Search } from "~/ui/field";
-import { clock, count, every, plural } from "~/ui/format";
+import { clock, count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
-import { Until } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
 import type { Found } from "./compare-events";
 import { eventsQuery, summaryOf } from "./events-query";
@@ -249,33 +247,14 @@ export function SourceEvents({
   );
 }
 
-/** When its timer runs it next. */
-function NextTick({ source }: { source: Source }) {
-  const timer = source.interfaces.find((each) => each.type === "timer");
-  const cron = timer?.cron ?? "";
-  const { data: at } = useQuery({
-    ...nextTickQuery(cron, timer?.timezone ?? ""),
-    enabled: cron !== "",
-  });
-  if (typeof at === "number") {
-    return (
-      <>
-        Next tick <Until at={at} />.
-      </>
-    );
-  }
-  if (typeof timer?.interval_seconds === "number") {
-    return `It ticks ${every(timer.interval_seconds)}.`;
-  }
-  return "It emits when its time comes, or when you run it now.";
-}
-
 function NoEvent({ source, endpoint }: { source: Source; endpoint: string | undefined }) {
   return (
     <Empty title="No event yet.">
       {endpoint === undefined ? (
         <p>
-          {source.active ? <NextTick source={source} /> : "It is off: switch it on, or run it now."}
+          {source.active
+            ? "It emits when its time comes, or when you run it now."
+            : "It is off: switch it on, or run it now."}
         </p>
       ) : (
         <>

@@ -26,6 +26,7 @@ import { count, plural } from "~/ui/format";
 import { Crumbs, Fact, PageHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 import { say } from "~/ui/toast";
+import { NextTick } from "./next-tick";
 import { componentOfId, runsOfDayQuery, sourceQuery } from "./queries";
 import { RunNow } from "./run-now";
 import { startsOf } from "./trigger";
@@ -77,6 +78,12 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
           )}
           <Fact name="Runs">
             <Starts of={startsOf(source)} />
+            {source.active && (
+              <span className="dim">
+                {" "}
+                <NextTick source={source} />
+              </span>
+            )}
           </Fact>
           <Fact name="Listened to by" wide>
             {listeners.length === 0 ? "nobody yet" : <Listeners ids={listeners} />}{" "}

@@ -9,7 +9,7 @@ import type { Picker } from "~/ui/json/picker";
 import type { InvalidFields } from "./model";
 
 export type FormGiven = {
-  /** A component's key or the id of a saved one. */
+  /** A component's key or the id of a saved one; of a trigger the workflow's id. */
   target: string;
   props: readonly PropDef[];
   stored: JsonObject;

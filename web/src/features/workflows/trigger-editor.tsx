@@ -90,7 +90,7 @@ export function TriggerEditor({
         {trigger?.kind === "timer" && (
           <div className="bld-props" key={state.revision}>
             {parts.renderForm({
-              target: "",
+              target: state.base.id,
               props: TIMER,
               stored: {
                 timer:

@@ -24,6 +24,7 @@ const OF_EACH_PROP: Fields = &[
     ("reloadProps", "boolean"),
     ("remoteOptions", "boolean"),
     ("useQuery", "boolean"),
+    ("dependsOn", "strings"),
     ("withLabel", "boolean"),
     ("options", "list"),
 ];

@@ -150,11 +150,12 @@ pub(super) fn of_workflows() -> Vec<Route> {
         listed_runs(get("/workflows/{id}/runs", READ, "Its runs, newest first", runs::list::<WorkflowId>)),
         runs_sse(get("/workflows/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<WorkflowId>)),
         logged(get("/workflows/{id}/logs", READ, LOGS, runs::logs::<WorkflowId>)),
-        get("/schedules/next", READ, "The next five times of a schedule, as timers of workflows and sources would fire", schedules::next_ticks)
+        get("/schedules/next", READ, "The next five times of a schedule, as timers of workflows and sources fire", schedules::next_ticks)
             .takes(&[
                 text("cron", "A cron expression"),
                 text("timezone", "Its time zone, an IANA name; UTC where it is not given"),
                 number("interval_seconds", "Or an interval"),
+                text("owner_id", "The workflow or source whose timer it is: while that is active with this schedule, an interval goes on from its last tick; else, and without it, an interval begins now"),
             ])
             .gives(Gives::One(of::<ScheduleTimesOut>())),
         get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream(LOG_EVENTS)),
