@@ -26,8 +26,7 @@ export function attemptsOf({ attempts, attempt_log, created_at }: Logged): Attem
   const isWhole = attempt_log.length < KEPT_MAX && attempts <= attempt_log.length;
   return attempt_log.map((attempt, index) => {
     const before = attempt_log[index - 1];
-    const since =
-      before === undefined ? created_at * 1_000 : before.at_ms + before.duration_ms;
+    const since = before === undefined ? created_at * 1_000 : before.at_ms + before.duration_ms;
     const waited = attempt.at_ms - since;
     const isKnown = before !== undefined || isWhole;
     return {

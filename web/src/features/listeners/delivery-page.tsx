@@ -99,13 +99,7 @@ function Acts({ webhook, delivery }: { webhook: string; delivery: string }) {
   );
 }
 
-function Attempts({
-  delivery,
-  webhook,
-}: {
-  delivery: WebhookDeliveryDetail;
-  webhook: Webhook;
-}) {
+function Attempts({ delivery, webhook }: { delivery: WebhookDeliveryDetail; webhook: Webhook }) {
   const attempts = attemptsOf(delivery);
   const lost = notKept(delivery);
   const next = delivery.next_attempt_at_ms;
