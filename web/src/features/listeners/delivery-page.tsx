@@ -109,7 +109,9 @@ function Attempts({ delivery, webhook }: { delivery: WebhookDeliveryDetail; webh
         id="delivery-attempts"
         title="Attempts"
         count={count(attempts.length)}
-        hint={lost > 0 && `${plural(lost, "earlier one is", "earlier ones are")} not kept`}
+        hint={
+          lost > 0 ? `${plural(lost, "earlier one is", "earlier ones are")} not kept` : undefined
+        }
       />
       {attempts.length === 0 && next === null && (
         <Empty title="No attempt is kept.">
