@@ -8,6 +8,7 @@ import { AsCommand } from "~/shell/as-command";
 import { curlOf, line } from "~/shell/command-line";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
+import { cn } from "~/ui/cn";
 import { Copy } from "~/ui/copy";
 import { clock, count, duration, plural, shortId } from "~/ui/format";
 import { JsonInspector } from "~/ui/json/json-inspector";
@@ -143,7 +144,7 @@ function Attempts({ delivery, webhook }: { delivery: WebhookDeliveryDetail; webh
 function Attempted({ attempt }: { attempt: Attempt }) {
   const { at, waitedMs, tookMs, outcome, accepted, reason, answer } = attempt;
   return (
-    <li className={accepted ? "attempt" : "attempt is-failed"}>
+    <li className={cn("attempt", !accepted && "is-failed", waitedMs !== undefined && "has-waited")}>
       <Glyph status={accepted ? "succeeded" : "failed"} />
       {waitedMs !== undefined && (
         <p className="attempt-wait dim small num">waited {duration(waitedMs)}</p>

@@ -32,7 +32,7 @@ export function ListensTo({ id }: { id: string }) {
   ];
   const rest = heard.length - SHOWN;
   return (
-    <>
+    <span className="listens-to">
       {heard.length === 0 && "nothing yet "}
       {heard.slice(0, SHOWN).map((each, at) => (
         <Fragment key={each.id}>
@@ -43,7 +43,7 @@ export function ListensTo({ id }: { id: string }) {
       <Link to="/listeners" className="link small">
         {rest > 0 ? `and ${count(rest)} more` : "Listeners"}
       </Link>
-    </>
+    </span>
   );
 }
 
