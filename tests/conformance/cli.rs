@@ -280,6 +280,9 @@ async fn webhooks_are_made_and_their_dead_letters_sent_again() {
     server.until("an attempt", &path, |l| l["data"][0]["attempts"].as_i64() > Some(0)).await;
     let deliveries = shell.run(&["webhooks", "deliveries", id, "--json"]).json();
     assert_eq!(deliveries[0]["body"]["event"]["n"], 1);
+    let one =
+        shell.run(&["webhooks", "delivery", id, deliveries[0]["id"].as_str().expect("an id")]).ok();
+    assert!(one.contains("webhook-signature: v1,") && one.contains("error: "), "{one}");
     assert!(
         shell
             .run(&["webhooks", "deliveries", id, "--status", "delivered"])

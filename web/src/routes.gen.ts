@@ -70,6 +70,7 @@ import { Route as AppWorkflowsIdLogsRouteImport } from "./routes/_app.workflows.
 import { Route as AppWorkflowsIdRunsRouteImport } from "./routes/_app.workflows.$id.runs";
 import { Route as AppWorkflowsIdSettingsRouteImport } from "./routes/_app.workflows.$id.settings";
 import { Route as AppWorkflowsIdVersionsRouteImport } from "./routes/_app.workflows.$id.versions";
+import { Route as AppWebhooksIdDeliveriesDeliveryRouteImport } from "./routes/_app.webhooks.$id_.deliveries.$delivery";
 
 const AppRoute = AppRouteImport.update({
   id: "/_app",
@@ -376,6 +377,12 @@ const AppWorkflowsIdVersionsRoute = AppWorkflowsIdVersionsRouteImport.update({
   path: "/versions",
   getParentRoute: () => AppWorkflowsIdRoute,
 } as any);
+const AppWebhooksIdDeliveriesDeliveryRoute =
+  AppWebhooksIdDeliveriesDeliveryRouteImport.update({
+    id: "/webhooks/$id_/deliveries/$delivery",
+    path: "/webhooks/$id/deliveries/$delivery",
+    getParentRoute: () => AppRoute,
+  } as any);
 
 export interface FileRoutesByFullPath {
   "/": typeof AppIndexRoute;
@@ -438,6 +445,7 @@ export interface FileRoutesByFullPath {
   "/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
   "/sources/$id/": typeof AppSourcesIdIndexRoute;
   "/workflows/$id/": typeof AppWorkflowsIdIndexRoute;
+  "/webhooks/$id/deliveries/$delivery": typeof AppWebhooksIdDeliveriesDeliveryRoute;
 }
 export interface FileRoutesByTo {
   "/kit": typeof KitRoute;
@@ -497,6 +505,7 @@ export interface FileRoutesByTo {
   "/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
   "/sources/$id": typeof AppSourcesIdIndexRoute;
   "/workflows/$id": typeof AppWorkflowsIdIndexRoute;
+  "/webhooks/$id/deliveries/$delivery": typeof AppWebhooksIdDeliveriesDeliveryRoute;
 }
 export interface FileRoutesById {
   __root__: typeof rootRouteImport;
@@ -561,6 +570,7 @@ export interface FileRoutesById {
   "/_app/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
   "/_app/sources/$id/": typeof AppSourcesIdIndexRoute;
   "/_app/workflows/$id/": typeof AppWorkflowsIdIndexRoute;
+  "/_app/webhooks/$id_/deliveries/$delivery": typeof AppWebhooksIdDeliveriesDeliveryRoute;
 }
 export interface FileRouteTypes {
   fileRoutesByFullPath: FileRoutesByFullPath;
@@ -624,7 +634,8 @@ export interface FileRouteTypes {
     | "/workflows/$id/settings"
     | "/workflows/$id/versions"
     | "/sources/$id/"
-    | "/workflows/$id/";
+    | "/workflows/$id/"
+    | "/webhooks/$id/deliveries/$delivery";
   fileRoutesByTo: FileRoutesByTo;
   to:
     | "/kit"
@@ -683,7 +694,8 @@ export interface FileRouteTypes {
     | "/workflows/$id/settings"
     | "/workflows/$id/versions"
     | "/sources/$id"
-    | "/workflows/$id";
+    | "/workflows/$id"
+    | "/webhooks/$id/deliveries/$delivery";
   id:
     | "__root__"
     | "/_app"
@@ -746,7 +758,8 @@ export interface FileRouteTypes {
     | "/_app/workflows/$id/settings"
     | "/_app/workflows/$id/versions"
     | "/_app/sources/$id/"
-    | "/_app/workflows/$id/";
+    | "/_app/workflows/$id/"
+    | "/_app/webhooks/$id_/deliveries/$delivery";
   fileRoutesById: FileRoutesById;
 }
 export interface RootRouteChildren {
@@ -1186,6 +1199,13 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppWorkflowsIdVersionsRouteImport;
       parentRoute: typeof AppWorkflowsIdRoute;
     };
+    "/_app/webhooks/$id_/deliveries/$delivery": {
+      id: "/_app/webhooks/$id_/deliveries/$delivery";
+      path: "/webhooks/$id/deliveries/$delivery";
+      fullPath: "/webhooks/$id/deliveries/$delivery";
+      preLoaderRoute: typeof AppWebhooksIdDeliveriesDeliveryRouteImport;
+      parentRoute: typeof AppRoute;
+    };
   }
 }
 
@@ -1300,6 +1320,7 @@ interface AppRouteChildren {
   AppSourcesIndexRoute: typeof AppSourcesIndexRoute;
   AppWebhooksIndexRoute: typeof AppWebhooksIndexRoute;
   AppWorkflowsIndexRoute: typeof AppWorkflowsIndexRoute;
+  AppWebhooksIdDeliveriesDeliveryRoute: typeof AppWebhooksIdDeliveriesDeliveryRoute;
 }
 
 const AppRouteChildren: AppRouteChildren = {
@@ -1335,6 +1356,7 @@ const AppRouteChildren: AppRouteChildren = {
   AppSourcesIndexRoute: AppSourcesIndexRoute,
   AppWebhooksIndexRoute: AppWebhooksIndexRoute,
   AppWorkflowsIndexRoute: AppWorkflowsIndexRoute,
+  AppWebhooksIdDeliveriesDeliveryRoute: AppWebhooksIdDeliveriesDeliveryRoute,
 };
 
 const AppRouteWithChildren = AppRoute._addFileChildren(AppRouteChildren);

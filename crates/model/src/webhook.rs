@@ -150,6 +150,28 @@ pub struct WebhookDelivery {
     pub give_up_at: Timestamp,
     /// When the event was settled.
     pub created_at: Timestamp,
+    /// The last [`ATTEMPTS_KEPT`] attempts, oldest first. Those before a replay stay.
+    pub attempt_log: Vec<WebhookAttempt>,
+}
+
+/// Attempts of a delivery that are kept.
+pub const ATTEMPTS_KEPT: u32 = 20;
+
+/// An attempt of a delivery
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct WebhookAttempt {
+    /// When it began; its `webhook-timestamp` is this, in seconds
+    pub at_ms: i64,
+    /// How long it took, with reading the beginning of the answer
+    pub duration_ms: u32,
+    /// The HTTP status of the answer; null: there was none
+    pub status: Option<u16>,
+    /// Why it failed; null: the receiver accepted it
+    pub error: Option<String>,
+    /// The first 300 characters of the answer's body on one line, secrets of the webhook as `***`
+    pub answer: Option<String>,
 }
 
 #[cfg(test)]

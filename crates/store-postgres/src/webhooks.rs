@@ -3,10 +3,10 @@
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, WebhookId};
-use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
+use millrace_model::webhook::{ATTEMPTS_KEPT, Health, Webhook, WebhookDelivery};
 use millrace_store::{StoreResult, WebhookReplay, WebhookTry};
 
-use crate::db::text;
+use crate::db::{text, unwritable};
 use crate::rows::{self, execute};
 use crate::subscriptions;
 
@@ -131,9 +131,18 @@ pub(crate) async fn record(
     for one in tries {
         recorded += execute(
             t,
-            "UPDATE webhook_deliveries SET status = $2, attempts = attempts + 1, last_status = $3, last_error = $4, next_at = coalesce($5, next_at)
+            "UPDATE webhook_deliveries SET status = $2, attempts = attempts + 1, last_status = $3, last_error = $4, next_at = coalesce($5, next_at),
+               attempt_log = (attempt_log || $6::text)[cardinality(attempt_log) + 2 - $7::int :]
              WHERE id = $1 AND (status = 'queued' OR ($2 = 'delivered' AND status <> 'delivered'))",
-            &[&one.id.as_str(), &one.status.as_str(), &one.answered.map(i64::from), &one.error.as_deref().map(text), &one.next_at.map(|at| at.ms())],
+            &[
+                &one.id.as_str(),
+                &one.status.as_str(),
+                &one.attempt.status.map(i64::from),
+                &one.error.as_deref().map(text),
+                &one.next_at.map(|at| at.ms()),
+                &serde_json::to_string(&one.attempt).map_err(unwritable)?,
+                &(ATTEMPTS_KEPT as i32),
+            ],
         )
         .await?;
     }

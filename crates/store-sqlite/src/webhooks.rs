@@ -2,11 +2,12 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, WebhookId};
-use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
+use millrace_model::webhook::{ATTEMPTS_KEPT, Health, Webhook, WebhookDelivery};
 use millrace_store::{StoreResult, WebhookReplay, WebhookTry};
 use rusqlite::{Connection, params};
 
 use crate::rows::{self, execute};
+use crate::store::json;
 use crate::subscriptions;
 
 pub(crate) fn create(c: &Connection, w: &Webhook) -> StoreResult<()> {
@@ -120,9 +121,18 @@ pub(crate) fn record(
     for t in tries {
         recorded += execute(
             c,
-            "UPDATE webhook_deliveries SET status = ?2, attempts = attempts + 1, last_status = ?3, last_error = ?4, next_at = coalesce(?5, next_at)
+            "UPDATE webhook_deliveries SET status = ?2, attempts = attempts + 1, last_status = ?3, last_error = ?4, next_at = coalesce(?5, next_at),
+               attempt_log = json_insert(CASE WHEN json_array_length(attempt_log) < ?7 THEN attempt_log ELSE json_remove(attempt_log, '$[0]') END, '$[#]', json(?6))
              WHERE id = ?1 AND (status = 'queued' OR (?2 = 'delivered' AND status <> 'delivered'))",
-            params![t.id.as_str(), t.status.as_str(), t.answered, t.error, t.next_at.map(|at| at.ms())],
+            params![
+                t.id.as_str(),
+                t.status.as_str(),
+                t.attempt.status,
+                t.error,
+                t.next_at.map(|at| at.ms()),
+                json(&t.attempt)?,
+                ATTEMPTS_KEPT
+            ],
         )?;
     }
     if recorded == 0 && !tries.is_empty() {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, WebhookDeliveryId, WebhookId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::webhook::{DeliveryStatus, Health, Webhook, WebhookDelivery};
+use millrace_model::webhook::{DeliveryStatus, Health, Webhook, WebhookAttempt, WebhookDelivery};
 
 use crate::StoreResult;
 
@@ -15,9 +15,9 @@ pub struct WebhookTry {
     pub id: WebhookDeliveryId,
     /// Its state from now on.
     pub status: DeliveryStatus,
-    /// The status that the receiver answered with.
-    pub answered: Option<u16>,
-    /// Why it failed.
+    /// What is appended to its log; its status is the delivery's last.
+    pub attempt: WebhookAttempt,
+    /// Why it failed, with the beginning of the answer.
     pub error: Option<String>,
     /// When it is tried next.
     pub next_at: Option<Timestamp>,

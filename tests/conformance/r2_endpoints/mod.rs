@@ -19,5 +19,6 @@ mod sources;
 mod streams;
 mod unknown_fields;
 mod walls;
+mod webhook_attempts;
 mod webhook_credentials;
 mod webhooks;

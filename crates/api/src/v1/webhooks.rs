@@ -1,12 +1,14 @@
 //! `/webhooks` and their deliveries.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{NewWebhook, shown_address};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{UserId, WebhookDeliveryId, WebhookId};
 use millrace_model::json::shown;
-use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
+use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookAttempt, WebhookDelivery};
 use serde_json::Value;
 
 use crate::App;
@@ -63,6 +65,19 @@ record! {
 }
 
 record! {
+    /// A delivery to a webhook with what was sent and answered
+    WebhookDeliveryDetailOut<'a>(d: &'a WebhookDelivery, headers: &'a [(&'static str, String)]) {
+        #[serde(flatten)]
+        record: WebhookDeliveryOut<'a> = WebhookDeliveryOut::new(d),
+        /// Headers of the last attempt, credentials as `***`; none before the first
+        request_headers: BTreeMap<&'a str, &'a str> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect(),
+        /// The last 20 attempts, oldest first, with those before a replay
+        attempt_log: &'a [WebhookAttempt] = &d.attempt_log,
+    }
+}
+
+record! {
     /// What is to be sent again
     QueuedOut(queued: u64) {
         queued: u64 = queued,
@@ -114,6 +129,13 @@ pub(crate) fn routes() -> Vec<Route> {
         )
         .takes(&[a::<DeliveryStatus>("status", "`queued`, `delivered` or `failed`")])
         .page(of::<WebhookDeliveryOut>()),
+        get(
+            "/webhooks/{id}/deliveries/{delivery}",
+            READ,
+            "A delivery: its body, the headers of its last attempt, and each attempt",
+            delivery,
+        )
+        .one(of::<WebhookDeliveryDetailOut>()),
         post(
             "/webhooks/{id}/deliveries/replay",
             INVOKE,
@@ -201,6 +223,18 @@ pub(crate) async fn deliveries(
         .list_deliveries(&caller, &webhook_id(&text)?, status.transpose()?, &query.page)
         .await?;
     Ok(Fields::of(&query.params).records(listing, |d| WebhookDeliveryOut::show(&d)))
+}
+
+pub(crate) async fn delivery(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([webhook, delivery]): Paths<2>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
+    let delivery = id::<WebhookDeliveryId>("delivery", &delivery)?;
+    let (found, headers) =
+        app.engine.webhooks().get_delivery(&caller, &webhook_id(&webhook)?, &delivery).await?;
+    Ok(Fields::of(&query.params).data(WebhookDeliveryDetailOut::show(&found, &headers)))
 }
 
 /// All dead letters.

@@ -48,6 +48,14 @@ pub enum WebhookCommand {
         #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         n: u32,
     },
+    /// Show a delivery: body, headers of its last attempt, and each attempt with its answer
+    #[command(after_help = "Example: millrace webhooks delivery wh_Qa8Ium1 whd_3MPlbwmo")]
+    Delivery {
+        /// The webhook's id
+        id: String,
+        /// The delivery's id
+        delivery: String,
+    },
     /// Send a delivery again, or without one all dead letters
     #[command(
         after_help = "Examples:\n  millrace webhooks replay wh_Qa8Ium1\n  millrace webhooks replay wh_Qa8Ium1 whd_3MPlbwmo"

@@ -49,6 +49,10 @@ pub(super) async fn webhooks(
                 &columns,
             )
         }
+        WebhookCommand::Delivery { id, delivery } => {
+            let path = format!("{}/deliveries/{}", one(&id), segment(&delivery));
+            show.record(&client.get(&path).await?)
+        }
         WebhookCommand::Replay { id, delivery } => {
             let delivery = delivery.map(|d| format!("/{}", segment(&d))).unwrap_or_default();
             show.record(

@@ -257,7 +257,9 @@ fn shown(name: &str, value: &Value) -> String {
             Timestamp(secs.saturating_mul(1000)).iso()
         }
         Some(ms)
-            if name.ends_with("_at_ms") || name.ends_with("_seen_ms") || name == "until_ms" =>
+            if name.ends_with("_at_ms")
+                || name.ends_with("_seen_ms")
+                || matches!(name, "at_ms" | "until_ms") =>
         {
             Timestamp(ms).iso()
         }
@@ -308,8 +310,8 @@ mod tests {
             "ID     CREATED                   EXPIRES  MS\nkey_1  2026-11-21T17:13:42.000Z           7"
         );
         assert_eq!(
-            super::record(&json!({ "paused": { "until_ms": 1_795_281_222_500_i64 } })),
-            "paused:\n  until_ms: 2026-11-21T17:13:42.500Z"
+            super::record(&json!({ "at_ms": 0, "paused": { "until_ms": 1_795_281_222_500_i64 } })),
+            "at_ms: 1970-01-01T00:00:00.000Z\npaused:\n  until_ms: 2026-11-21T17:13:42.500Z"
         );
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod s3;
 pub(crate) mod smtp;
 pub(crate) mod webhook_address;
 pub(crate) mod webhook_dispatcher;
+pub(crate) mod webhook_request;
 pub(crate) mod webhooks;
 
 use std::sync::Arc;

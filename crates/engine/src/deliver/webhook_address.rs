@@ -1,7 +1,10 @@
 //! Address of a webhook: stored and shown with `***` for its user and password, which are sealed
 //! together with the secret that signs deliveries.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use millrace_model::webhook::Webhook;
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::EngineError;
@@ -59,6 +62,24 @@ impl Sealed {
         }
         Some(url)
     }
+
+    /// A text of the receiver without the secret and the credentials: a service that echoes its
+    /// requests answers with them.
+    pub(crate) fn hide_in(&self, address: &Url, text: &str) -> String {
+        let mut hidden = vec![self.secret.clone()];
+        let (user, password) = (address.username(), address.password().unwrap_or_default());
+        if has_credentials(address) {
+            let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            let pair = format!("{}:{}", decode(user), decode(password));
+            // A user alone is a token.
+            let secret = if password.is_empty() { user } else { password };
+            hidden.extend([STANDARD.encode(pair), secret.to_owned(), decode(secret)]);
+        }
+        hidden
+            .iter()
+            .filter(|secret| !secret.is_empty())
+            .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+    }
 }
 
 /// An address with `***` for its user and password. Webhooks of earlier versions have both stored
@@ -72,9 +93,14 @@ pub(crate) fn is_masked(url: &Url) -> bool {
     url.username() == MASK && url.password().is_none()
 }
 
+/// Whether an address names a user or a password.
+pub(crate) fn has_credentials(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
 fn split(text: &str) -> (String, Option<String>) {
     let Ok(mut url) = Url::parse(text) else { return (text.to_owned(), None) };
-    if is_masked(&url) || (url.username().is_empty() && url.password().is_none()) {
+    if is_masked(&url) || !has_credentials(&url) {
         return (text.to_owned(), None);
     }
     let credentials = match url.password() {
@@ -106,6 +132,20 @@ mod tests {
             let opened = Sealed::parse(&sealed.text());
             assert_eq!(opened.secret, "whsec_x");
             assert_eq!(opened.address(&stored), Some(given));
+        }
+    }
+
+    #[test]
+    fn an_answer_that_echoes_its_request_shows_no_secret() {
+        for (credentials, answer, shown) in [
+            ("bob:p%40ss@", r#"{"a":"Basic Ym9iOnBAc3M="} bob"#, r#"{"a":"Basic ***"} bob"#),
+            ("bob:p%40ss@", "whsec_x p@ss p%40ss", "*** *** ***"),
+            ("tok3n@", "no tok3n dG9rM246", "no *** ***"),
+            ("", "ok", "ok"),
+        ] {
+            let url = Url::parse(&format!("https://{credentials}a.test/in")).expect("an address");
+            let sealed = Sealed { secret: "whsec_x".into(), credentials: None };
+            assert_eq!(sealed.hide_in(&url, answer), shown);
         }
     }
 

@@ -8,31 +8,25 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use futures::future::join_all;
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use millrace_fair::{FairSemaphore, Policy, Quotas};
 use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, WebhookId};
-use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery, next_try};
+use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookAttempt, WebhookDelivery, next_try};
 use millrace_store::{StoreResult, WebhookTry};
 use parking_lot::Mutex;
 use reqwest::StatusCode;
-use sha2::Sha256;
 
-use crate::VERSION;
 use crate::answers;
 use crate::background::{Activation, Background, Next, Task};
 use crate::ctx::Ctx;
 use crate::deliver::webhook_address::Sealed;
-use crate::deliver::webhooks::SECRET_PREFIX;
+use crate::deliver::webhook_request;
 use crate::deliver::{is_in_time, recorded};
 use crate::reach::{Reach, Unreachable};
 use crate::tenants::secrets::Keyring;
-use crate::trace_context;
 
 /// How often due deliveries are looked for though nothing woke the task.
 const POLL: Duration = Duration::from_secs(1);
@@ -51,17 +45,22 @@ const BATCH: u32 = 8;
 const BATCHES_MAX: u32 = 16;
 /// How long a success may take to end its answer, whose body nobody needs.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Of a refusal's body, so much is kept with the error.
-const ERROR_CHARS_MAX: usize = 300;
+/// Characters of an answer's body that are kept, and that are read so that a secret of the webhook
+/// which they hold is whole and can be hidden.
+const ANSWER_CHARS_MAX: usize = 300;
+const ANSWER_CHARS_READ: usize = 1_024;
 /// Deliveries whose time is over, given up in a round.
 const EXPIRE_MAX: u32 = 1000;
 const EXPIRED: &str = "the webhook was down or paused for so long that it was never tried";
 
 /// How a try ended.
+#[derive(Default)]
 struct Tried {
     answered: Option<StatusCode>,
     /// Why it failed.
     error: Option<String>,
+    /// The beginning of the answer's body, where it has one.
+    answer: Option<String>,
     /// When the receiver asked to be asked again.
     retry_after_ms: Option<i64>,
     /// The egress policy closes its address: nothing was sent.
@@ -78,6 +77,16 @@ impl Tried {
                     && s != StatusCode::TOO_MANY_REQUESTS
                     && s != StatusCode::REQUEST_TIMEOUT
             })
+    }
+
+    /// The delivery's last error: with what a refusal says. The page of a redirect says nothing.
+    fn last_error(&self) -> Option<String> {
+        let error = self.error.clone()?;
+        let is_redirect = self.answered.is_some_and(|status| status.is_redirection());
+        Some(match &self.answer {
+            Some(answer) if !is_redirect => format!("{error}: {answer}"),
+            _ => error,
+        })
     }
 }
 
@@ -175,9 +184,9 @@ impl Dispatching {
             )
             .await;
             let mut tries = Vec::with_capacity(batch.len());
-            for (delivery, tried) in batch.iter().zip(tried) {
+            for (delivery, (tried, attempt)) in batch.iter().zip(tried) {
                 health = health.after(tried.is_up(), self.ctx.now());
-                tries.push(self.judge(&webhook, delivery, tried));
+                tries.push(self.judge(&webhook, delivery, &tried, attempt));
             }
             if health.failures > 0 && health.paused_until.is_some() {
                 tracing::warn!(webhook.id = %webhook.id, failures = health.failures, "a webhook is down; its deliveries wait");
@@ -194,17 +203,17 @@ impl Dispatching {
     }
 
     /// What becomes of a delivery after a try.
-    fn judge(&self, webhook: &Webhook, delivery: &WebhookDelivery, tried: Tried) -> WebhookTry {
-        let answered = tried.answered.map(|s| s.as_u16());
+    fn judge(
+        &self,
+        webhook: &Webhook,
+        delivery: &WebhookDelivery,
+        tried: &Tried,
+        attempt: WebhookAttempt,
+    ) -> WebhookTry {
         let id = delivery.id.clone();
-        let Some(error) = tried.error else {
-            return WebhookTry {
-                id,
-                status: DeliveryStatus::Delivered,
-                answered,
-                error: None,
-                next_at: None,
-            };
+        let Some(error) = tried.last_error() else {
+            let status = DeliveryStatus::Delivered;
+            return WebhookTry { id, status, attempt, error: None, next_at: None };
         };
         // Gone: the receiver will never take it. Closed: once the operator opens the address, it
         // can be replayed.
@@ -226,7 +235,7 @@ impl Dispatching {
         }
         let status =
             if next_at.is_some() { DeliveryStatus::Queued } else { DeliveryStatus::Failed };
-        WebhookTry { id, status, answered, error: Some(error), next_at }
+        WebhookTry { id, status, attempt, error: Some(error), next_at }
     }
 
     async fn try_delivery(
@@ -234,20 +243,33 @@ impl Dispatching {
         webhook: &Webhook,
         sealed: Result<&Sealed, &String>,
         delivery: &WebhookDelivery,
-    ) -> Tried {
-        let secs = self.ctx.now().secs();
-        let failed = |error: String| Tried {
-            answered: None,
-            error: Some(error),
-            retry_after_ms: None,
-            is_closed: false,
+    ) -> (Tried, WebhookAttempt) {
+        let (at, began) = (self.ctx.now(), Instant::now());
+        let tried = self.send(webhook, sealed, delivery, at.secs()).await;
+        let attempt = WebhookAttempt {
+            at_ms: at.ms(),
+            duration_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX),
+            status: tried.answered.map(|status| status.as_u16()),
+            error: tried.error.clone(),
+            answer: tried.answer.clone(),
         };
+        (tried, attempt)
+    }
+
+    async fn send(
+        &self,
+        webhook: &Webhook,
+        sealed: Result<&Sealed, &String>,
+        delivery: &WebhookDelivery,
+        secs: i64,
+    ) -> Tried {
+        let failed = |error: String| Tried { error: Some(error), ..Tried::default() };
         let sealed = match sealed {
             Ok(sealed) => sealed,
             Err(error) => return failed(error.clone()),
         };
-        let signature = match sign(&sealed.secret, delivery.id.as_str(), secs, &delivery.body) {
-            Ok(signature) => signature,
+        let headers = match webhook_request::headers(&sealed.secret, delivery, secs) {
+            Ok(headers) => headers,
             Err(error) => return failed(error),
         };
         let Some(url) = sealed.address(&webhook.url) else {
@@ -262,17 +284,10 @@ impl Dispatching {
                 };
             }
         };
-        let request = client
-            .post(url)
-            .header("content-type", "application/json")
-            .header("webhook-id", delivery.id.as_str())
-            .header("webhook-timestamp", secs)
-            .header("webhook-signature", signature)
+        let request = headers
+            .into_iter()
+            .fold(client.post(url.clone()), |request, (name, value)| request.header(name, value))
             .body(delivery.body.clone());
-        let request = match &delivery.traceparent {
-            Some(parent) => request.header(trace_context::HEADER, parent),
-            None => request,
-        };
         let response = match request.send().await {
             Ok(response) => response,
             // The address may hold a password: it is not part of the text.
@@ -286,60 +301,25 @@ impl Dispatching {
             .and_then(|secs| secs.trim().parse::<i64>().ok())
             .map(|secs| secs.saturating_mul(1000));
         let body =
-            tokio::time::timeout(ANSWER_TIMEOUT, answers::start_of(response, ERROR_CHARS_MAX))
+            tokio::time::timeout(ANSWER_TIMEOUT, answers::start_of(response, ANSWER_CHARS_READ))
                 .await
                 .unwrap_or_default();
-        let error = match status {
-            s if s.is_success() => None,
-            s if s.is_redirection() => Some(format!(
-                "the receiver answered {}, a redirect, which is not followed",
-                s.as_u16()
-            )),
-            s => Some(
-                format!("the receiver answered {}: {body}", s.as_u16())
-                    .trim_end_matches([':', ' '])
-                    .to_owned(),
-            ),
-        };
-        Tried { answered: Some(status), error, retry_after_ms, is_closed: false }
+        let answer: String = sealed.hide_in(&url, &body).chars().take(ANSWER_CHARS_MAX).collect();
+        let answer = Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty());
+        let error = (!status.is_success()).then(|| {
+            let error = format!("the receiver answered {}", status.as_u16());
+            if status.is_redirection() {
+                format!("{error}, a redirect, which is not followed")
+            } else {
+                error
+            }
+        });
+        Tried { answered: Some(status), error, answer, retry_after_ms, is_closed: false }
     }
 }
 
 /// What clients for webhooks have in common. An answer is taken as it is sent: a small one cannot
 /// become a large one here.
 fn common() -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(TRY_TIMEOUT)
-        .no_gzip()
-        .user_agent(format!("Millrace-Webhooks/{VERSION}"))
-}
-
-/// The signature of Standard Webhooks: HMAC-SHA256 over id, time and body, in base64.
-fn sign(secret: &str, id: &str, timestamp: i64, body: &str) -> Result<String, String> {
-    let damaged = "the webhook's secret is damaged";
-    let key = STANDARD
-        .decode(secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret))
-        .map_err(|_| damaged)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| damaged)?;
-    mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
-    Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_signature_is_that_of_standard_webhooks() {
-        // The example of the specification's reference libraries.
-        let signed = sign(
-            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-            "msg_p5jXN8AQM9LWM0D4loKWxJek",
-            1_614_265_330,
-            r#"{"test": 2432232314}"#,
-        );
-        assert_eq!(signed.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
-        assert!(sign("whsec_***", "a", 1, "{}").is_err());
-    }
+    reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT).no_gzip()
 }

@@ -19,6 +19,7 @@ use crate::EngineError;
 use crate::background::Task;
 use crate::ctx::Ctx;
 use crate::deliver::webhook_address::{Sealed, is_masked, shown_address};
+use crate::deliver::webhook_request::{Headers, shown_headers};
 use crate::tenants::secrets::Keyring;
 use crate::trace_context;
 
@@ -184,6 +185,35 @@ impl Webhooks {
             .await?)
     }
 
+    /// A delivery to a webhook, and the headers of its last attempt.
+    pub async fn get_delivery(
+        &self,
+        caller: &Caller,
+        id: &WebhookId,
+        delivery: &WebhookDeliveryId,
+    ) -> Result<(WebhookDelivery, Headers), EngineError> {
+        let webhook = self.get(caller, id).await?;
+        let found = self
+            .delivery_to(caller, id, delivery)
+            .await?
+            .ok_or_else(|| EngineError::not_found("delivery", delivery))?;
+        // A secret that cannot be read fails each attempt before it is sent.
+        let headers = Sealed::open(&self.keyring, &webhook)
+            .map(|sealed| shown_headers(&sealed, &webhook.url, &found))
+            .unwrap_or_default();
+        Ok((found, headers))
+    }
+
+    async fn delivery_to(
+        &self,
+        caller: &Caller,
+        webhook: &WebhookId,
+        id: &WebhookDeliveryId,
+    ) -> Result<Option<WebhookDelivery>, EngineError> {
+        let found = self.ctx.store.webhook_delivery(&caller.org_id, id).await?;
+        Ok(found.filter(|delivery| delivery.target_id == webhook.as_str()))
+    }
+
     /// Sends a delivery again, or without `delivery` all dead letters, the oldest first. How many
     /// are queued now.
     pub async fn replay_deliveries(
@@ -203,16 +233,10 @@ impl Webhooks {
             limit: REPLAY_MAX,
         };
         let count = self.ctx.store.replay_webhook_deliveries(replay).await?;
-        if let (Some(delivery), 0) = (delivery, count) {
-            let there = self
-                .ctx
-                .store
-                .webhook_delivery(&caller.org_id, &delivery)
-                .await?
-                .is_some_and(|d| d.target_id == id.as_str());
-            if !there {
-                return Err(EngineError::not_found("delivery", delivery));
-            }
+        if let (Some(delivery), 0) = (delivery, count)
+            && self.delivery_to(caller, id, &delivery).await?.is_none()
+        {
+            return Err(EngineError::not_found("delivery", delivery));
         }
         self.ctx.tasks.wake(Task::WebhookDispatcher);
         Ok(count)
@@ -256,6 +280,7 @@ impl Webhooks {
             next_at: now,
             give_up_at: now.plus_ms(GIVE_UP_AFTER_MS),
             created_at: now,
+            attempt_log: Vec::new(),
         })
     }
 }

@@ -6,10 +6,10 @@ use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_store::{Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreResult};
 use tokio_postgres::Row;
 
-use super::{corrupt, get, time};
+use super::{corrupt, corrupt_json, get, time};
 
 pub(crate) const WEBHOOK: &str = "id, org_id, user_id, name, description, url, secret, active, failures, paused_until, created_at, updated_at";
-pub(crate) const WEBHOOK_DELIVERY: &str = "id, org_id, target_id, event_key, body, traceparent, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
+pub(crate) const WEBHOOK_DELIVERY: &str = "id, org_id, target_id, event_key, body, traceparent, status, attempts, last_status, last_error, next_at, give_up_at, created_at, attempt_log";
 pub(crate) const DELIVERY: &str = "id, org_id, owner_id, run_id, position, kind, payload, step, status, attempts, response_status, last_error, created_at, finished_at";
 pub(crate) const MAIL: &str =
     "id, org_id, recipient, subject, text, html, link, status, attempts, last_error, created_at";
@@ -51,6 +51,12 @@ pub(crate) fn webhook_delivery(row: &Row) -> StoreResult<WebhookDelivery> {
         next_at: time(row, "next_at")?,
         give_up_at: time(row, "give_up_at")?,
         created_at: time(row, "created_at")?,
+        attempt_log: get::<Vec<&str>>(row, "attempt_log")?
+            .into_iter()
+            .map(|attempt| {
+                serde_json::from_str(attempt).map_err(|e| corrupt_json("attempt_log", &e))
+            })
+            .collect::<StoreResult<_>>()?,
     })
 }
 

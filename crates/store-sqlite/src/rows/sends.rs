@@ -6,7 +6,7 @@ use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_store::{Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreResult};
 use rusqlite::Row;
 
-use super::{corrupt, get, time};
+use super::{corrupt, get, json, time};
 
 pub(crate) fn webhook(row: &Row<'_>) -> StoreResult<Webhook> {
     Ok(Webhook {
@@ -45,6 +45,7 @@ pub(crate) fn webhook_delivery(row: &Row<'_>) -> StoreResult<WebhookDelivery> {
         next_at: time(row, "next_at")?,
         give_up_at: time(row, "give_up_at")?,
         created_at: time(row, "created_at")?,
+        attempt_log: json(row, "attempt_log")?,
     })
 }
 

@@ -10,7 +10,7 @@ use millrace_model::webhook::{DeliveryStatus, Health};
 use tokio::task::JoinSet;
 
 use super::sample::{Org, at, event_id, page};
-use super::{Database, data_stores, webhooks};
+use super::{Database, data_stores, webhook_attempts::attempt, webhooks};
 use crate::{Effects, RunFilter, StoreError, WebhookReplay, WebhookTry};
 
 const EMITTER: &str = "dc_many";
@@ -90,7 +90,7 @@ pub async fn many_dead_letters_are_replayed(database: &dyn Database) {
     let failed = |id| WebhookTry {
         id,
         status: DeliveryStatus::Failed,
-        answered: Some(503),
+        attempt: attempt(1),
         error: None,
         next_at: None,
     };

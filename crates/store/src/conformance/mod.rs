@@ -44,6 +44,7 @@ pub mod stored_files;
 pub mod subscriptions;
 pub mod tenants;
 pub mod uploads;
+pub mod webhook_attempts;
 pub mod webhooks;
 pub mod workflows;
 
@@ -232,6 +233,9 @@ macro_rules! suite {
                 dead_letters_are_replayed,
                 what_is_over_is_given_up_and_what_is_old_goes,
                 auto_subscriptions_hold_for_what_is_made_later,
+            }
+            webhook_attempts {
+                the_last_attempts_of_a_delivery_are_kept_and_outlast_a_replay,
             }
             pauses {
                 a_paused_run_waits_and_is_not_claimed,

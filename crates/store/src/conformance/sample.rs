@@ -17,7 +17,6 @@ use millrace_model::schedule::Schedule;
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
-use millrace_model::webhook::{DeliveryStatus, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Drafted, Settings, Trigger, Workflow, WorkflowVersion};
 use serde_json::json;
 
@@ -372,25 +371,6 @@ impl Org {
     /// Stores events as a hook leaves them.
     pub(super) async fn emit(&self, events: Vec<Event>) {
         self.store.settle_effects(Effects { events, ..Effects::default() }).await.expect("settles");
-    }
-
-    /// An event on its way to a target.
-    pub(super) fn webhook_delivery(&self, target: &str, seq: i64, ms: i64) -> WebhookDelivery {
-        WebhookDelivery {
-            traceparent: (seq % 2 == 0).then(|| format!("00-{seq:032x}-{seq:016x}-01")),
-            id: WebhookDeliveryId::generate(&IDS),
-            org_id: self.id.clone(),
-            target_id: target.to_owned(),
-            event_key: format!("dc_a:{}", event_id(0, seq)),
-            body: r#"{"a":"ü"}"#.into(),
-            status: DeliveryStatus::Queued,
-            attempts: 0,
-            last_status: None,
-            last_error: None,
-            next_at: at(ms),
-            give_up_at: at(ms + DAY_MS),
-            created_at: at(ms),
-        }
     }
 
     pub(super) fn mail(&self, ms: i64) -> Mail {

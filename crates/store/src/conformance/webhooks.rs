@@ -6,8 +6,8 @@ use millrace_model::ids::{AutoSubscriptionId, WebhookDeliveryId, WebhookId};
 use millrace_model::subscription::AutoSubscription;
 use millrace_model::webhook::{DeliveryStatus, Health, Webhook, WebhookDelivery};
 
-use super::Database;
 use super::sample::{IDS, Org, at, page};
+use super::{Database, webhook_attempts::attempt};
 use crate::{Effects, WebhookReplay, WebhookTry};
 
 pub(super) fn webhook(org: &Org, ms: i64) -> Webhook {
@@ -68,7 +68,7 @@ async fn listed(
 
 fn tried(id: &WebhookDeliveryId, status: DeliveryStatus, next_ms: Option<i64>) -> WebhookTry {
     let error = (status != DeliveryStatus::Delivered).then(|| "down\u{0}".to_owned());
-    WebhookTry { id: id.clone(), status, answered: Some(503), error, next_at: next_ms.map(at) }
+    WebhookTry { id: id.clone(), status, attempt: attempt(1), error, next_at: next_ms.map(at) }
 }
 
 pub async fn a_webhook_comes_back_as_it_was_given(database: &dyn Database) {

@@ -23,6 +23,7 @@ import { PageHead, PaneHead } from "~/ui/pane";
 import { Select } from "~/ui/select";
 import { Tag, Tile } from "~/ui/tag";
 import { say } from "~/ui/toast";
+import { channelWord } from "./listens-to";
 import { autoSubscriptionsQuery, webhooksQuery } from "./queries";
 import { nameOf } from "./webhooks-page";
 
@@ -54,9 +55,6 @@ function useNames(): { nameOfId: Named; items: (kinds: readonly string[]) => Ite
         .map(([key, { name, kind }]) => ({ key, label: name, note: kind })),
   };
 }
-
-const channelWord = (name: string) =>
-  name === "" ? "events" : name === "$errors" ? "errors" : name === "$logs" ? "log lines" : name;
 
 export function ListenersPage() {
   useTitle("Listeners");

@@ -1,9 +1,9 @@
 /** Queries of webhooks, their deliveries, and automatic subscriptions. */
 
 import { queryOptions } from "@tanstack/react-query";
-import { body, client, data, exactBody } from "~/api/client";
+import { body, client, data, exactBody, exactData } from "~/api/client";
 import { type Page, pagesOf } from "~/api/queries";
-import type { WebhookDelivery } from "~/api/schema";
+import type { WebhookDelivery, WebhookDeliveryDetail } from "~/api/schema";
 
 export const webhooksQuery = pagesOf(["webhooks"], (query, signal) =>
   body(client.GET("/v1/webhooks", { params: { query }, signal })),
@@ -35,6 +35,21 @@ export const deliveriesQuery = (id: string, status: DeliveryStatus | undefined) 
       ),
     50,
   );
+
+/** A delivery with its headers and attempts, read again while it waits for an attempt. */
+export const deliveryQuery = (webhook: string, delivery: string) =>
+  queryOptions({
+    queryKey: ["webhook", webhook, "delivery", delivery],
+    queryFn: ({ signal }) =>
+      exactData<WebhookDeliveryDetail>(
+        client.GET("/v1/webhooks/{id}/deliveries/{delivery}", {
+          parseAs: "text",
+          params: { path: { id: webhook, delivery } },
+          signal,
+        }),
+      ),
+    refetchInterval: ({ state }) => (state.data?.status === "queued" ? 2_000 : false),
+  });
 
 export const autoSubscriptionsQuery = pagesOf(["auto-subscriptions"], (query, signal) =>
   body(client.GET("/v1/auto_subscriptions", { params: { query }, signal })),

@@ -22,13 +22,13 @@ import { useTitle } from "~/shell/title";
 import { WouldGo } from "~/shell/would-go";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Confirm, Dialog } from "~/ui/dialog";
+import { Confirm } from "~/ui/dialog";
 import { count, plural } from "~/ui/format";
-import { JsonInspector } from "~/ui/json/json-inspector";
 import { Crumbs, Fact, PageHead, Segments } from "~/ui/pane";
-import { Glyph } from "~/ui/status";
 import { Until, When } from "~/ui/time";
 import { say } from "~/ui/toast";
+import { DeliveryState, eventName, SendAgain, stateWord } from "./delivery-acts";
+import { ListensTo } from "./listens-to";
 import { type DeliveryStatus, deliveriesQuery, webhookQuery } from "./queries";
 import { nameOf, WebhookState } from "./webhooks-page";
 
@@ -60,6 +60,9 @@ export function WebhookPage({
           <Fact name="State" wide>
             <WebhookState webhook={webhook} />
           </Fact>
+          <Fact name="Listens to" wide>
+            <ListensTo id={id} />
+          </Fact>
         </dl>
       </div>
       <div className="bar">
@@ -69,8 +72,8 @@ export function WebhookPage({
           onChange={(next) => onStatus(next === "all" ? undefined : next)}
           choices={[
             ["all", "All"],
-            ["queued", "Waiting"],
-            ["delivered", "Delivered"],
+            ["queued", stateWord.queued],
+            ["delivered", stateWord.delivered],
             ["failed", "Dead letters"],
           ]}
         />
@@ -114,45 +117,20 @@ export function WebhookPage({
   );
 }
 
-const words: Record<string, string> = {
-  queued: "Waiting",
-  delivered: "Delivered",
-  failed: "Dead letter",
-};
-
 function Row({ webhook, delivery }: { webhook: Webhook; delivery: WebhookDelivery }) {
-  const queries = useQueryClient();
-  const refused = useRefusal("invoke");
-  const [open, setOpen] = useState(false);
-  const again = useMutation({
-    mutationFn: () =>
-      data(
-        client.POST("/v1/webhooks/{id}/deliveries/{delivery}/replay", {
-          params: { path: { id: webhook.id, delivery: delivery.id } },
-        }),
-      ),
-    onSuccess: () => {
-      say({ title: "Sent again", shape: "running" });
-      void queries.invalidateQueries({ queryKey: ["webhook", webhook.id] });
-    },
-    onError: (error) => say({ title: "It was not sent", about: sentence(error) }),
-  });
-  const failed = delivery.status === "failed";
-  const { metadata } = delivery.body;
   return (
     <tr className="tr">
       <td>
-        <span className={failed ? "status is-failed" : "status"}>
-          <Glyph
-            status={failed ? "failed" : delivery.status === "delivered" ? "succeeded" : "queued"}
-          />
-          {words[delivery.status] ?? delivery.status}
-        </span>
+        <DeliveryState status={delivery.status} />
       </td>
       <td className="cut">
-        <button type="button" className="row-link cut" onClick={() => setOpen(true)}>
-          {typeof metadata.summary === "string" ? metadata.summary : delivery.body.id}
-        </button>
+        <Link
+          to="/webhooks/$id/deliveries/$delivery"
+          params={{ id: webhook.id, delivery: delivery.id }}
+          className="row-link cut"
+        >
+          {eventName(delivery)}
+        </Link>
       </td>
       <td className="num mid">{delivery.last_status ?? "none"}</td>
       <td className="mid cut">
@@ -176,27 +154,7 @@ function Row({ webhook, delivery }: { webhook: Webhook; delivery: WebhookDeliver
         <When at={delivery.created_at * 1_000} />
       </td>
       <td className="is-right above">
-        <Button
-          size="sm"
-          refused={refused}
-          busy={again.isPending && "Sending…"}
-          onClick={() => again.mutate()}
-        >
-          Send again
-        </Button>
-        {open && (
-          <Dialog
-            open
-            onClose={() => setOpen(false)}
-            title="Delivery"
-            about={delivery.id}
-            size="wide"
-          >
-            <div className="delivery-body">
-              <JsonInspector value={delivery.body} label="Body that is sent" />
-            </div>
-          </Dialog>
-        )}
+        <SendAgain webhook={webhook.id} delivery={delivery.id} small />
       </td>
     </tr>
   );

@@ -1,0 +1,191 @@
+/** Page of a delivery to a webhook: what was sent, and each attempt with its answer. */
+
+import "./delivery.css";
+import { useSuspenseQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Webhook, WebhookDeliveryDetail } from "~/api/schema";
+import { AsCommand } from "~/shell/as-command";
+import { curlOf, line } from "~/shell/command-line";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { cn } from "~/ui/cn";
+import { Copy } from "~/ui/copy";
+import { clock, count, duration, plural, shortId } from "~/ui/format";
+import { JsonInspector } from "~/ui/json/json-inspector";
+import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
+import { Glyph } from "~/ui/status";
+import { Until, When } from "~/ui/time";
+import { type Attempt, attemptsOf, notKept } from "./attempts";
+import { DeliveryState, eventName, SendAgain } from "./delivery-acts";
+import { deliveryQuery, webhookQuery } from "./queries";
+import { nameOf } from "./webhooks-page";
+
+export function DeliveryPage({ webhook: hook, id }: { webhook: string; id: string }) {
+  const { data: webhook } = useSuspenseQuery(webhookQuery(hook));
+  const { data: delivery } = useSuspenseQuery(deliveryQuery(hook, id));
+  useTitle(`${eventName(delivery)}, ${nameOf(webhook)}`);
+  return (
+    <>
+      <PageHead acts={<Acts webhook={hook} delivery={id} />}>
+        <Crumbs>
+          <Link to="/webhooks">Webhooks</Link>
+          <Link to="/webhooks/$id" params={{ id: hook }} className="cut">
+            {nameOf(webhook)}
+          </Link>
+          <h1 className="mono cut" title={id}>
+            {shortId(id)}
+          </h1>
+        </Crumbs>
+      </PageHead>
+      <div className="bar">
+        <dl className="facts">
+          <Fact name="State">
+            <DeliveryState status={delivery.status} />
+          </Fact>
+          <Fact name="Made">
+            <When at={delivery.created_at * 1_000} />
+          </Fact>
+          <Fact name="Event" wide>
+            <EventLink delivery={delivery} />
+          </Fact>
+          <Fact name="Sent to" wide>
+            <span className="mono">{webhook.url}</span>
+          </Fact>
+        </dl>
+      </div>
+      <div className="delivery-cols scroll in-order">
+        <div className="delivery-left">
+          <Attempts delivery={delivery} webhook={webhook} />
+          <Headers headers={delivery.request_headers} />
+        </div>
+        <section className="delivery-right" aria-labelledby="delivery-body">
+          <PaneHead id="delivery-body" title="Body" />
+          <JsonInspector value={delivery.body} label="Body that is sent" />
+        </section>
+      </div>
+    </>
+  );
+}
+
+/** Events of sources have a page; what a workflow emits is in its runs. */
+function EventLink({ delivery }: { delivery: WebhookDeliveryDetail }) {
+  const { id, metadata } = delivery.body;
+  const { emitter_id: emitter } = metadata;
+  if (typeof emitter !== "string") return eventName(delivery);
+  const shared = { className: "quiet-link", children: eventName(delivery) };
+  return emitter.startsWith("dc_") ? (
+    <Link to="/sources/$id" params={{ id: emitter }} search={{ event: id }} {...shared} />
+  ) : (
+    <Link to="/workflows/$id/runs" params={{ id: emitter }} {...shared} />
+  );
+}
+
+function Acts({ webhook, delivery }: { webhook: string; delivery: string }) {
+  return (
+    <>
+      <AsCommand
+        commands={() => [
+          {
+            name: "Command line",
+            text: line`millrace webhooks delivery ${webhook} ${delivery}\nmillrace webhooks replay ${webhook} ${delivery}`,
+          },
+          {
+            name: "curl",
+            text: curlOf("POST", ["webhooks", webhook, "deliveries", delivery, "replay"]),
+          },
+        ]}
+      />
+      <SendAgain webhook={webhook} delivery={delivery} />
+    </>
+  );
+}
+
+function Attempts({ delivery, webhook }: { delivery: WebhookDeliveryDetail; webhook: Webhook }) {
+  const attempts = attemptsOf(delivery);
+  const lost = notKept(delivery);
+  const next = delivery.next_attempt_at_ms;
+  return (
+    <section aria-labelledby="delivery-attempts">
+      <PaneHead
+        id="delivery-attempts"
+        title="Attempts"
+        count={count(attempts.length)}
+        hint={
+          lost > 0 ? `${plural(lost, "earlier one is", "earlier ones are")} not kept` : undefined
+        }
+      />
+      {attempts.length === 0 && next === null && (
+        <Empty title="No attempt is kept.">
+          {delivery.last_error !== null && <p>{delivery.last_error}</p>}
+        </Empty>
+      )}
+      <ol className="attempts">
+        {attempts.map((attempt) => (
+          <Attempted key={attempt.at} attempt={attempt} />
+        ))}
+        {next !== null && (
+          <li className="attempt">
+            <Glyph status="queued" />
+            <div className="attempt-line">
+              <span>{attempts.length === 0 ? "First attempt" : "Next attempt"}</span>
+              <span className="mid">
+                {/* While the circuit is open, nothing is sent. */}
+                <Until at={Math.max(next, (webhook.paused_until ?? 0) * 1_000)} />
+                {webhook.paused_until !== null && ", when the circuit closes"}
+              </span>
+            </div>
+          </li>
+        )}
+      </ol>
+    </section>
+  );
+}
+
+function Attempted({ attempt }: { attempt: Attempt }) {
+  const { at, waitedMs, tookMs, outcome, accepted, reason, answer } = attempt;
+  return (
+    <li className={cn("attempt", !accepted && "is-failed", waitedMs !== undefined && "has-waited")}>
+      <Glyph status={accepted ? "succeeded" : "failed"} />
+      {waitedMs !== undefined && (
+        <p className="attempt-wait dim small num">waited {duration(waitedMs)}</p>
+      )}
+      <div className="attempt-line">
+        <span className="attempt-outcome">{outcome}</span>
+        <span className="num mid">in {duration(tookMs)}</span>
+        <span className="end dim">
+          <span className="num">{clock(at)}</span>, <When at={at} />
+        </span>
+      </div>
+      {reason !== undefined && <p className="failed-text wrap">{reason}</p>}
+      {answer !== undefined && <pre className="attempt-answer mono">{answer}</pre>}
+    </li>
+  );
+}
+
+function Headers({ headers }: { headers: Record<string, string> }) {
+  const all = Object.entries(headers);
+  return (
+    <section aria-labelledby="delivery-headers">
+      <PaneHead id="delivery-headers" title="Headers" hint="of the last attempt">
+        {all.length > 0 && (
+          <Copy
+            label="Copy headers"
+            text={() => all.map(([name, value]) => `${name}: ${value}`).join("\n")}
+          />
+        )}
+      </PaneHead>
+      {all.length === 0 ? (
+        <p className="delivery-none mid">None was sent yet.</p>
+      ) : (
+        <dl className="sent-headers">
+          {all.map(([name, value]) => (
+            <div key={name}>
+              <dt className="mono">{name}</dt>
+              <dd className="mono">{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}
