@@ -51,6 +51,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0042_indexed_durations.sql"),
     include_str!("../migrations/0043_shared_events.sql"),
     include_str!("../migrations/0044_no_orphans.sql"),
+    include_str!("../migrations/0046_registry_updates.sql"),
 ];
 
 /// The newest schema.

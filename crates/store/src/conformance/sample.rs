@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
-use millrace_model::IdSource;
-use millrace_model::clock::Timestamp;
 use millrace_model::component::{
     Artifact, CodeFiles, ComponentType, Hook, Manifest, PropDef, Responds, SavedComponent,
 };
@@ -19,6 +17,7 @@ use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_model::webhook::{DeliveryStatus, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Drafted, Settings, Trigger, Workflow, WorkflowVersion};
+use millrace_model::{IdSource, Timestamp};
 use serde_json::json;
 
 use super::Database;
@@ -135,6 +134,7 @@ impl Org {
                 others: BTreeMap::from([("lib/ü.mjs".into(), "export default '\u{0}';".into())]),
             }),
             url: Some("https://example.test/a.mjs".into()),
+            registry: Some(super::registries::state("ours", ms)),
             component_type: ComponentType::Action,
             manifest: Manifest {
                 name: Some("Sample".into()),
