@@ -43,7 +43,11 @@ export function ComponentsPage({
   const keys = new Set(
     components.data?.pages.flatMap((page) => page.data.flatMap(({ key }) => key ?? [])),
   );
-  const filtered = useFiltered(components, words !== "" || kind !== "all" || registry !== undefined, "component");
+  const filtered = useFiltered(
+    components,
+    words !== "" || kind !== "all" || registry !== undefined,
+    "component",
+  );
   return (
     <>
       <PageHead

@@ -53,15 +53,20 @@ export function InRegistries({
   const components = found?.components.filter(({ key }) => !own.has(key));
   return (
     <section aria-labelledby="in-registries">
-      <PaneHead id="in-registries" title={registry === undefined ? "In registries" : `In ${registry}`} />
+      <PaneHead
+        id="in-registries"
+        title={registry === undefined ? "In registries" : `In ${registry}`}
+      />
       {error !== null && <ReadFailed what="The registries" error={error} again={refetch} />}
-      {components?.length === 0 && <Empty
+      {components?.length === 0 && (
+        <Empty
           title={
             registry === undefined
               ? "No registry has a component like that."
               : `No other component of ${registry} is like that.`
           }
-        />}
+        />
+      )}
       {components !== undefined && components.length > 0 && (
         <table className="tbl t-components" aria-label="Components of registries">
           <thead>

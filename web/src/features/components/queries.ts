@@ -10,7 +10,10 @@ export const componentsQuery = pagesOf(["components"], (query, signal) =>
   body(
     client.GET("/v1/components", {
       params: {
-        query: { ...query, include: "id,name,key,version,type,published,component_url,registry,created_at" },
+        query: {
+          ...query,
+          include: "id,name,key,version,type,published,component_url,registry,created_at",
+        },
       },
       signal,
     }),
@@ -47,9 +50,7 @@ export const registryUsesQuery = (name: string) =>
     queryKey: ["registries", "uses", name],
     queryFn: async ({ signal }) => {
       const params = { path: { name }, query: { dry_run: true } };
-      const { would_go } = await data(
-        client.DELETE("/v1/registries/{name}", { params, signal }),
-      );
+      const { would_go } = await data(client.DELETE("/v1/registries/{name}", { params, signal }));
       return would_go?.uses ?? [];
     },
     staleTime: 0,

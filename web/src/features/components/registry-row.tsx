@@ -36,7 +36,9 @@ export function RegistryRow({ registry }: { registry: Registry }) {
       <td className="num is-right">
         <Link to="/components" search={{ registry: name }} className="link">
           {count(registry.component_count)}
-          <span className="only-narrow"> {registry.component_count === 1 ? "component" : "components"}</span>
+          <span className="only-narrow">
+            {registry.component_count === 1 ? "\u00a0component" : "\u00a0components"}
+          </span>
         </Link>
       </td>
       <td className="is-right">
@@ -105,8 +107,7 @@ function Remove({
   const queries = useQueryClient();
   const uses = useQuery({ ...registryUsesQuery(name), enabled: open });
   const remove = useMutation({
-    mutationFn: () =>
-      data(client.DELETE("/v1/registries/{name}", { params: { path: { name } } })),
+    mutationFn: () => data(client.DELETE("/v1/registries/{name}", { params: { path: { name } } })),
     onSuccess: () => {
       onClose();
       void queries.invalidateQueries({ queryKey: ["registries"] });
