@@ -39,9 +39,9 @@ record! {
 }
 
 record! {
-    /// A registry: a tree of components. `unindexed_count`: files of components that its last update
-    /// could not index; null where that was before they were counted. `failed_update`: the last
-    /// update, where it was refused
+    /// A registry: a tree of components. `unindexed_count`: files of components that its last
+    /// update could not index; null where that was before they were counted. `failed_update`: the
+    /// last update, where it was refused
     RegistryOut<'a>(r: &'a Registry) {
         id: &'a RegistryId = &r.id,
         name: &'a str = &r.name,
@@ -86,8 +86,9 @@ record! {
 }
 
 record! {
-    /// A registry that was deleted; with `dry_run`, `deleted` is false, and the `uses` of `would_go`
-    /// are what was deployed from it: they go on, and their keys cannot be deployed any more
+    /// A registry that was deleted; with `dry_run`, `deleted` is false, and the `uses` of
+    /// `would_go` are what was deployed from it: they go on, and their keys cannot be deployed any
+    /// more
     DeletedRegistryOut<'a>(name: &'a str, dry: Option<&'a WouldGo>) {
         name: &'a str = name,
         deleted: bool = dry.is_none(),
