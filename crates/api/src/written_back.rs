@@ -45,6 +45,7 @@ const MOVED: &[&str] = &[
     "read_count",
     "unindexed",
     "unindexed_count",
+    "failed_update",
     // Shown once.
     "webhook_signing_key",
     "warnings",

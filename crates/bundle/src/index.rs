@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub use millrace_model::registry::RegistryComponent as IndexEntry;
+pub use millrace_model::registry::{RegistryComponent as IndexEntry, Unindexed};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -16,15 +16,6 @@ use crate::tree::Files;
 
 /// The parser calls itself once per level of nesting. Only addresses are reserved, not memory.
 const STACK_BYTES: usize = 256 << 20;
-
-/// A file that should be a component, and why it is not in the index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unindexed {
-    /// Its path below the root.
-    pub path: String,
-    /// Why.
-    pub reason: String,
-}
 
 /// The index of a tree.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

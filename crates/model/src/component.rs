@@ -9,6 +9,7 @@ use crate::clock::Timestamp;
 use crate::dedupe::Strategy;
 use crate::ids::{ComponentId, OrgId};
 use crate::prop_type::PropType;
+use crate::registry::FromRegistry;
 
 /// A component's kind; a module without `type` is a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -276,6 +277,9 @@ pub struct SavedComponent {
     pub files: Option<CodeFiles>,
     /// Where the code came from, if from an address.
     pub url: Option<String>,
+    /// The registry that the code came from; none where it came from elsewhere, or was saved before
+    /// this was kept.
+    pub registry: Option<FromRegistry>,
     /// Source or action.
     pub component_type: ComponentType,
     /// What its module says.

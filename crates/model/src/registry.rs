@@ -24,10 +24,66 @@ pub struct Registry {
     pub file_count: i64,
     /// How many components it has.
     pub component_count: i64,
+    /// How many files of components are not in the index; none: the last update was before this was
+    /// counted.
+    pub unindexed_count: Option<i64>,
+    /// The update that failed since the files were last replaced.
+    pub failed_update: Option<FailedUpdate>,
     /// When it was added.
     pub created_at: Timestamp,
     /// When its files were last replaced.
     pub updated_at: Timestamp,
+}
+
+/// An update of a registry that the server refused: the registry stays as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedUpdate {
+    /// When.
+    pub at: Timestamp,
+    /// Why, of at most [`REASON_CHARS_MAX`] characters.
+    pub message: String,
+}
+
+/// Most files that are kept of those that an update could not index.
+pub const UNINDEXED_MAX: usize = 200;
+/// Most characters that are kept of a reason.
+pub const REASON_CHARS_MAX: usize = 500;
+
+/// A file that should be a component, and why it is not in the index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unindexed {
+    /// Its path below the root.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A reason as it is kept: its beginning, where it is longer than [`REASON_CHARS_MAX`].
+pub fn kept_reason(reason: &str) -> String {
+    match reason.char_indices().nth(REASON_CHARS_MAX) {
+        None => reason.to_owned(),
+        Some(_) => reason.chars().take(REASON_CHARS_MAX - 1).chain(['…']).collect(),
+    }
+}
+
+/// What is kept of the files that an update could not index: the first [`UNINDEXED_MAX`].
+pub fn kept_unindexed(all: &[Unindexed]) -> Vec<Unindexed> {
+    let kept = |file: &Unindexed| Unindexed {
+        path: kept_reason(&file.path),
+        reason: kept_reason(&file.reason),
+    };
+    all.iter().take(UNINDEXED_MAX).map(kept).collect()
+}
+
+/// The registry that code was read from, and the state that it was in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FromRegistry {
+    /// Its name.
+    pub name: String,
+    /// The revision of its origin; empty where it had none, or none was kept.
+    pub revision: String,
+    /// When that state of it was indexed; none: it was before this was kept.
+    pub indexed_at: Option<Timestamp>,
 }
 
 /// A component of a tree, as its code says without running it.
@@ -49,6 +105,12 @@ pub struct RegistryComponent {
     pub path: String,
     /// SHA-256 of the entry's text, lower case hex.
     pub hash: String,
+}
+
+impl AsRef<Self> for RegistryComponent {
+    fn as_ref(&self) -> &Self {
+        self
+    }
 }
 
 /// A file of a tree.
@@ -89,23 +151,25 @@ pub fn apps_mentioned(text: &str) -> BTreeSet<&str> {
 /// The components that fit, best first. All words must be found; a hit in the key or name weighs
 /// more than one in the description, a whole word more than a part. Without words, all of the app
 /// in the order of keys.
-pub fn search<'c>(
-    components: impl IntoIterator<Item = &'c RegistryComponent>,
+pub fn search<'c, C: AsRef<RegistryComponent>>(
+    components: impl IntoIterator<Item = &'c C>,
     words: &str,
     app: Option<&str>,
     limit: usize,
-) -> Vec<&'c RegistryComponent> {
+) -> Vec<&'c C> {
     let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-    let of_app =
-        components.into_iter().filter(|component| app.is_none_or(|app| component.app == app));
-    let mut found: Vec<(u32, &RegistryComponent)> =
-        of_app.filter_map(|component| Some((score(component, &words)?, component))).collect();
+    let of_app = components
+        .into_iter()
+        .filter(|component| app.is_none_or(|app| component.as_ref().app == app));
+    let mut found: Vec<(u32, &C)> = of_app
+        .filter_map(|component| Some((score(component.as_ref(), &words)?, component)))
+        .collect();
+    let key = |component: &'c C| component.as_ref().key.as_str();
     found.sort_by(|(a, first), (b, second)| {
         b.cmp(a)
-            .then_with(|| first.key.len().cmp(&second.key.len()))
-            .then_with(|| first.key.cmp(&second.key))
+            .then_with(|| key(first).len().cmp(&key(second).len()))
+            .then_with(|| key(first).cmp(key(second)))
     });
-    found.dedup_by(|(_, a), (_, b)| a.key == b.key);
     found.into_iter().take(limit).map(|(_, component)| component).collect()
 }
 
@@ -178,6 +242,16 @@ mod tests {
         assert_eq!(keys("", Some("chat")), ["chat-messages", "chat-new-message"]);
         assert!(keys("nothing", None).is_empty() && keys("message", Some("none")).is_empty());
         assert_eq!(search(&all, "", None, 1).len(), 1);
+    }
+
+    #[test]
+    fn what_is_kept_of_an_update_is_bounded() {
+        let file = |n: usize| Unindexed { path: format!("{n}.mjs"), reason: "ü".repeat(n) };
+        let kept = kept_unindexed(&(400..700).map(file).collect::<Vec<_>>());
+        assert_eq!((kept.len(), kept[0].path.as_str()), (UNINDEXED_MAX, "400.mjs"));
+        let chars = |n: usize| kept[n].reason.chars().count();
+        assert_eq!((chars(0), chars(100), chars(101)), (400, 500, 500));
+        assert!(kept[100].reason.ends_with('ü') && kept[101].reason.ends_with("ü…"));
     }
 
     #[test]

@@ -51,6 +51,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0043_shared_events.sql"),
     include_str!("../migrations/0044_no_orphans.sql"),
     include_str!("../migrations/0045_webhook_attempts.sql"),
+    include_str!("../migrations/0046_registry_updates.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;

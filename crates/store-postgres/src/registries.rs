@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::ids::{OrgId, RegistryId};
-use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of};
+use millrace_model::registry::{
+    FailedUpdate, Registry, RegistryComponent, RegistryFile, Unindexed, app_of,
+};
 use millrace_store::{
     FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult,
 };
 
-use crate::db::{database, text};
+use crate::db::{database, text, unwritable};
 use crate::rows::{self, execute, many, one};
 
 /// Rows of one statement: a tree has tens of thousands, and each statement is a journey.
@@ -22,7 +24,8 @@ pub(crate) async fn put(t: &Transaction<'_>, new: &NewRegistry) -> StoreResult<R
         "INSERT INTO registries (id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (org_id, name) DO UPDATE SET origin = excluded.origin, revision = excluded.revision, file_count = excluded.file_count,
-           component_count = excluded.component_count, updated_at = excluded.updated_at, generation = registries.generation + 1",
+           component_count = excluded.component_count, updated_at = excluded.updated_at, generation = registries.generation + 1,
+           failed_at = NULL, failure = NULL",
         &[
             &r.id.as_str(),
             &r.org_id.as_str(),
@@ -36,22 +39,67 @@ pub(crate) async fn put(t: &Transaction<'_>, new: &NewRegistry) -> StoreResult<R
         ],
     )
     .await?;
-    let sql = format!("SELECT {} FROM registries WHERE org_id = $1 AND name = $2", rows::REGISTRY);
-    let stored = one(t, &sql, &[&r.org_id.as_str(), &text(&r.name)], rows::registry).await?;
-    let stored = stored
-        .ok_or_else(|| StoreError::Corrupt { what: "a registry that was just stored".into() })?;
-    let sql = "SELECT generation FROM registries WHERE id = $1";
-    let generation =
-        one(t, sql, &[&stored.id.as_str()], |row| row.try_get::<_, i64>(0).map_err(database))
-            .await?
-            .unwrap_or(1);
-    put_files(t, &stored.id, generation, new).await?;
-    put_components(t, &stored.id, generation, &new.components).await?;
+    let lost = || StoreError::Corrupt { what: "a registry that was just stored".into() };
+    let sql = "SELECT id, generation FROM registries WHERE org_id = $1 AND name = $2";
+    let row = |row: &tokio_postgres::Row| {
+        let id = RegistryId::from_row(row.try_get(0).map_err(database)?);
+        Ok((id, row.try_get::<_, i64>(1).map_err(database)?))
+    };
+    let (id, generation) =
+        one(t, sql, &[&r.org_id.as_str(), &text(&r.name)], row).await?.ok_or_else(lost)?;
+    put_files(t, &id, generation, new).await?;
+    put_components(t, &id, generation, &new.components).await?;
+    put_update(t, &id, generation, new).await?;
     for table in ["registry_files", "registry_components"] {
         let sql = format!("DELETE FROM {table} WHERE registry_id = $1 AND until <= $2");
-        execute(t, &sql, &[&stored.id.as_str(), &(generation - GENERATIONS_KEPT)]).await?;
+        execute(t, &sql, &[&id.as_str(), &(generation - GENERATIONS_KEPT)]).await?;
     }
-    Ok(stored)
+    let sql = format!("SELECT {} FROM {} WHERE r.id = $1", rows::REGISTRY, rows::FROM_REGISTRIES);
+    one(t, &sql, &[&id.as_str()], rows::registry).await?.ok_or_else(lost)
+}
+
+/// Keeps what made a state of the tree; the list of what is not indexed is that of the latest.
+async fn put_update(
+    t: &Transaction<'_>,
+    id: &RegistryId,
+    generation: i64,
+    new: &NewRegistry,
+) -> StoreResult<()> {
+    let sql =
+        "UPDATE registry_updates SET unindexed = '[]' WHERE registry_id = $1 AND generation = $2";
+    execute(t, sql, &[&id.as_str(), &(generation - 1)]).await?;
+    let sql = "DELETE FROM registry_updates WHERE registry_id = $1 AND generation < $2";
+    execute(t, sql, &[&id.as_str(), &(generation - GENERATIONS_KEPT)]).await?;
+    execute(
+        t,
+        "INSERT INTO registry_updates (registry_id, generation, revision, indexed_at, unindexed_count, unindexed) VALUES ($1, $2, $3, $4, $5, $6)",
+        &[
+            &id.as_str(),
+            &generation,
+            &text(&new.registry.revision),
+            &new.registry.updated_at.ms(),
+            &new.registry.unindexed_count,
+            &serde_json::to_string(&new.unindexed).map_err(unwritable)?,
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn update_failed(
+    c: &Client,
+    org: &OrgId,
+    name: &str,
+    failed: &FailedUpdate,
+) -> StoreResult<()> {
+    let sql = "UPDATE registries SET failed_at = $3, failure = $4 WHERE org_id = $1 AND name = $2";
+    execute(c, sql, &[&org.as_str(), &text(name), &failed.at.ms(), &text(&failed.message)]).await?;
+    Ok(())
+}
+
+pub(crate) async fn unindexed(c: &Client, id: &RegistryId) -> StoreResult<Vec<Unindexed>> {
+    let sql = format!("SELECT u.unindexed FROM {} WHERE r.id = $1", rows::FROM_REGISTRIES);
+    Ok(one(c, &sql, &[&id.as_str()], rows::unindexed).await?.unwrap_or_default())
 }
 
 /// Most files of a tree stay the same from one update to the next.
@@ -179,8 +227,11 @@ pub(crate) async fn find(
     key: &str,
     version: Option<&str>,
 ) -> StoreResult<Option<FoundComponent>> {
-    let sql = "SELECT c.registry_id, c.path, c.key, c.name, c.description, c.version, c.component_type, c.app, c.hash, c.until
+    let sql = "SELECT c.registry_id, c.path, c.key, c.name, c.description, c.version, c.component_type, c.app, c.hash, c.until,
+                 r.name AS registry_name, CASE WHEN c.until IS NULL THEN r.revision ELSE u.revision END AS revision,
+                 CASE WHEN c.until IS NULL THEN r.updated_at ELSE u.indexed_at END AS indexed_at
                FROM registry_components c JOIN registries r ON r.id = c.registry_id
+               LEFT JOIN registry_updates u ON u.registry_id = c.registry_id AND u.generation = c.until - 1
                WHERE r.org_id = $1 AND c.key = $2 AND CASE WHEN $3::text IS NULL THEN c.until IS NULL ELSE c.version = $3 END
                ORDER BY (c.until IS NULL) DESC, r.created_at, r.id, c.until DESC, c.path LIMIT 1";
     one(c, sql, &[&org.as_str(), &text(key), &version.map(text)], rows::component_in_registry).await

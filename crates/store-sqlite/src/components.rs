@@ -41,8 +41,9 @@ pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
     };
     execute(
         c,
-        "INSERT INTO components (id, org_id, code, code_hash, url, component_type, key, manifest, artifact_id, published, created_at, updated_at, files)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        "INSERT INTO components (id, org_id, code, code_hash, url, component_type, key, manifest, artifact_id, published, created_at, updated_at, files,
+           registry, registry_revision, registry_indexed_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -56,7 +57,10 @@ pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
             s.published,
             s.created_at.ms(),
             s.updated_at.ms(),
-            s.files.as_ref().map(json).transpose()?
+            s.files.as_ref().map(json).transpose()?,
+            s.registry.as_ref().map(|from| &from.name),
+            s.registry.as_ref().map(|from| &from.revision),
+            s.registry.as_ref().and_then(|from| from.indexed_at).map(|at| at.ms())
         ],
     )?;
     Ok(())

@@ -52,6 +52,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0043_shared_events.sql"),
     include_str!("../migrations/0044_no_orphans.sql"),
     include_str!("../migrations/0045_webhook_attempts.sql"),
+    include_str!("../migrations/0046_registry_updates.sql"),
 ];
 
 /// The newest schema.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use millrace_model::ids::{OrgId, RegistryId};
-use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of};
+use millrace_model::registry::{
+    FailedUpdate, Registry, RegistryComponent, RegistryFile, Unindexed, app_of,
+};
 use millrace_store::{
     FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult,
 };
@@ -11,6 +13,7 @@ use rusqlite::{Connection, params};
 
 use crate::db::database;
 use crate::rows::{self, execute, many, number, one};
+use crate::store::json;
 
 pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
     let r = &new.registry;
@@ -19,7 +22,8 @@ pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
         "INSERT INTO registries (id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
          ON CONFLICT (org_id, name) DO UPDATE SET origin = excluded.origin, revision = excluded.revision, file_count = excluded.file_count,
-           component_count = excluded.component_count, updated_at = excluded.updated_at, generation = generation + 1",
+           component_count = excluded.component_count, updated_at = excluded.updated_at, generation = generation + 1,
+           failed_at = NULL, failure = NULL",
         params![
             r.id.as_str(),
             r.org_id.as_str(),
@@ -32,23 +36,69 @@ pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
             r.updated_at.ms()
         ],
     )?;
-    let stored = one(
-        c,
-        "SELECT * FROM registries WHERE org_id = ?1 AND name = ?2",
-        params![r.org_id.as_str(), r.name],
-        rows::registry,
-    )?;
-    let stored = stored
-        .ok_or_else(|| StoreError::Corrupt { what: "a registry that was just stored".into() })?;
-    let generation =
-        number(c, "SELECT generation FROM registries WHERE id = ?1", [stored.id.as_str()])?;
-    put_files(c, &stored.id, generation, new)?;
-    put_components(c, &stored.id, generation, &new.components)?;
+    let names = params![r.org_id.as_str(), r.name];
+    let lost = || StoreError::Corrupt { what: "a registry that was just stored".into() };
+    let sql = "SELECT id FROM registries WHERE org_id = ?1 AND name = ?2";
+    let id: String = one(c, sql, names, |row| row.get(0).map_err(database))?.ok_or_else(lost)?;
+    let id = RegistryId::from_row(id);
+    let generation = number(c, "SELECT generation FROM registries WHERE id = ?1", [id.as_str()])?;
+    put_files(c, &id, generation, new)?;
+    put_components(c, &id, generation, &new.components)?;
+    put_update(c, &id, generation, new)?;
     for table in ["registry_files", "registry_components"] {
         let sql = format!("DELETE FROM {table} WHERE registry_id = ?1 AND until <= ?2");
-        execute(c, &sql, params![stored.id.as_str(), generation - GENERATIONS_KEPT])?;
+        execute(c, &sql, params![id.as_str(), generation - GENERATIONS_KEPT])?;
     }
-    Ok(stored)
+    let sql = format!("{} WHERE r.org_id = ?1 AND r.name = ?2", rows::REGISTRIES);
+    one(c, &sql, names, rows::registry)?.ok_or_else(lost)
+}
+
+/// Keeps what made a state of the tree; the list of what is not indexed is that of the latest.
+fn put_update(
+    c: &Connection,
+    id: &RegistryId,
+    generation: i64,
+    new: &NewRegistry,
+) -> StoreResult<()> {
+    execute(
+        c,
+        "UPDATE registry_updates SET unindexed = '[]' WHERE registry_id = ?1 AND generation = ?2 - 1",
+        params![id.as_str(), generation],
+    )?;
+    execute(
+        c,
+        "DELETE FROM registry_updates WHERE registry_id = ?1 AND generation < ?2",
+        params![id.as_str(), generation - GENERATIONS_KEPT],
+    )?;
+    execute(
+        c,
+        "INSERT INTO registry_updates (registry_id, generation, revision, indexed_at, unindexed_count, unindexed) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            id.as_str(),
+            generation,
+            new.registry.revision,
+            new.registry.updated_at.ms(),
+            new.registry.unindexed_count,
+            json(&new.unindexed)?
+        ],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn update_failed(
+    c: &Connection,
+    org: &OrgId,
+    name: &str,
+    failed: &FailedUpdate,
+) -> StoreResult<()> {
+    let sql = "UPDATE registries SET failed_at = ?3, failure = ?4 WHERE org_id = ?1 AND name = ?2";
+    execute(c, sql, params![org.as_str(), name, failed.at.ms(), failed.message])?;
+    Ok(())
+}
+
+pub(crate) fn unindexed(c: &Connection, id: &RegistryId) -> StoreResult<Vec<Unindexed>> {
+    let sql = "SELECT u.unindexed FROM registries r JOIN registry_updates u ON u.registry_id = r.id AND u.generation = r.generation WHERE r.id = ?1";
+    Ok(one(c, sql, [id.as_str()], rows::unindexed)?.unwrap_or_default())
 }
 
 /// Most files of a tree stay the same from one update to the next.
@@ -134,7 +184,10 @@ pub(crate) fn find(
     key: &str,
     version: Option<&str>,
 ) -> StoreResult<Option<FoundComponent>> {
-    let sql = "SELECT c.* FROM registry_components c JOIN registries r ON r.id = c.registry_id
+    let sql = "SELECT c.*, r.name AS registry_name, CASE WHEN c.until IS NULL THEN r.revision ELSE u.revision END AS revision,
+                 CASE WHEN c.until IS NULL THEN r.updated_at ELSE u.indexed_at END AS indexed_at
+               FROM registry_components c JOIN registries r ON r.id = c.registry_id
+               LEFT JOIN registry_updates u ON u.registry_id = c.registry_id AND u.generation = c.until - 1
                WHERE r.org_id = ?1 AND c.key = ?2 AND CASE WHEN ?3 IS NULL THEN c.until IS NULL ELSE c.version = ?3 END
                ORDER BY c.until IS NULL DESC, r.created_at, r.id, c.until DESC, c.path LIMIT 1";
     one(c, sql, params![org.as_str(), key, version], rows::component_in_registry)

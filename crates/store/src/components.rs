@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::ids::{ComponentId, OrgId, RegistryId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::registry::{
+    FailedUpdate, FromRegistry, Registry, RegistryComponent, RegistryFile, Unindexed,
+};
 
 use crate::StoreResult;
 
@@ -13,6 +15,8 @@ use crate::StoreResult;
 pub struct FoundComponent {
     /// The registry.
     pub registry: RegistryId,
+    /// The state of the registry that has it.
+    pub from: FromRegistry,
     /// The component.
     pub component: RegistryComponent,
     /// The last generation of the tree that has it; [`LATEST`] where that is the latest.
@@ -34,6 +38,8 @@ pub struct NewRegistry {
     pub files: Vec<RegistryFile>,
     /// Its components.
     pub components: Vec<RegistryComponent>,
+    /// What is kept of the files that are not in the index.
+    pub unindexed: Vec<Unindexed>,
 }
 
 /// Code: artifacts, components, registries.
@@ -89,6 +95,16 @@ pub trait Components: Send + Sync + 'static {
     async fn put_registry(&self, registry: NewRegistry) -> StoreResult<Registry>;
     /// The registries, oldest first (at most 1,000).
     async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>>;
+    /// What was kept of the files that the last update could not index, in their order.
+    async fn registry_unindexed(&self, id: &RegistryId) -> StoreResult<Vec<Unindexed>>;
+    /// Keeps an update that failed with the registry of that name, until one works; no change where
+    /// there is none.
+    async fn registry_update_failed(
+        &self,
+        org: &OrgId,
+        name: &str,
+        failed: FailedUpdate,
+    ) -> StoreResult<()>;
     /// Removes a registry with its files and components; says whether there was one.
     async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool>;
     /// All components of a registry's latest state, by path (at most 100,000).

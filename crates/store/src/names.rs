@@ -49,6 +49,19 @@ pub const NAMING_SOURCES: &str = "SELECT id, name, name_slug AS about FROM sourc
 pub const NAMING_WORKFLOWS: &str = "SELECT w.id, w.name, w.name_slug AS about FROM workflows w WHERE w.org_id = $1 AND (replace(w.draft, $2, '') <> w.draft
        OR EXISTS (SELECT 1 FROM deployments d WHERE d.id = w.deployment_id AND replace(d.content, $2, '') <> d.content)) ORDER BY w.id LIMIT $3";
 
+/// Sources of the organization `$1` whose code has a key of the registry with the name `$2` that
+/// nothing is published with, at most `$3`.
+pub const SOURCES_OF_REGISTRY: &str = "SELECT s.id, s.name, s.name_slug AS about FROM sources s JOIN components c ON c.id = s.component_id
+       WHERE s.org_id = $1 AND EXISTS (SELECT 1 FROM registry_components k JOIN registries r ON r.id = k.registry_id
+         WHERE k.key = c.key AND k.until IS NULL AND r.org_id = $1 AND r.name = $2)
+       AND NOT EXISTS (SELECT 1 FROM components p WHERE p.org_id = $1 AND p.key = c.key AND p.published) ORDER BY s.id LIMIT $3";
+/// The same of workflows, by their live version.
+pub const WORKFLOWS_OF_REGISTRY: &str = "SELECT w.id, w.name, w.name_slug AS about FROM workflows w JOIN deployments d ON d.id = w.deployment_id
+       WHERE w.org_id = $1 AND EXISTS (SELECT 1 FROM registry_components k JOIN registries r ON r.id = k.registry_id
+         JOIN components c ON c.org_id = $1 AND c.key = k.key
+         WHERE k.until IS NULL AND r.org_id = $1 AND r.name = $2 AND replace(d.content, c.id, '') <> d.content
+         AND NOT EXISTS (SELECT 1 FROM components p WHERE p.org_id = $1 AND p.key = c.key AND p.published)) ORDER BY w.id LIMIT $3";
+
 /// Records by their names.
 #[async_trait]
 pub trait Names: Send + Sync + 'static {
@@ -57,4 +70,7 @@ pub trait Names: Send + Sync + 'static {
     /// Sources and workflows whose props, draft or live version name an id, each kind in the order
     /// of ids.
     async fn naming(&self, org: &OrgId, id: &str, limit: u32) -> StoreResult<Vec<Named>>;
+    /// Sources, and workflows by their live version, whose code has a key of a registry, each kind
+    /// in the order of ids.
+    async fn registry_uses(&self, org: &OrgId, name: &str, limit: u32) -> StoreResult<Vec<Named>>;
 }

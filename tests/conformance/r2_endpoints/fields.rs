@@ -10,7 +10,7 @@ use crate::r2_endpoints::keys::{Things, declared};
 /// What a change moves by itself, at whatever depth.
 const MOVED: [&str; 5] = ["updated_at", "revision", "draft", "history", "state_changed_at_ms"];
 /// What runs, tokens and looks at a record move: not compared with what is written back.
-const MOVED_BY_OTHERS: [&str; 18] = [
+const MOVED_BY_OTHERS: [&str; 19] = [
     "deployment_id",
     "inactive_reason",
     "keys",
@@ -28,6 +28,7 @@ const MOVED_BY_OTHERS: [&str; 18] = [
     "read_count",
     "unindexed",
     "unindexed_count",
+    "failed_update",
     "webhooks",
 ];
 

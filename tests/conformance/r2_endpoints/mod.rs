@@ -11,6 +11,7 @@ pub(crate) mod keys;
 mod looking;
 mod records;
 pub(crate) mod registries;
+mod registry_updates;
 mod replays;
 mod run_lists;
 mod runs;

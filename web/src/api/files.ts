@@ -1,6 +1,6 @@
 /** Bodies that are no JSON: files. */
 
-import { body, client } from "./client";
+import { body, client, data } from "./client";
 
 export async function upload(store: string, path: string, file: Blob): Promise<void> {
   await body(
@@ -12,3 +12,17 @@ export async function upload(store: string, path: string, file: Blob): Promise<v
     }),
   );
 }
+
+/** Puts an archive in the place of a registry's tree. */
+export const updateRegistry = (name: string, archive: File) =>
+  data(
+    client.PUT("/v1/registries/{name}", {
+      params: {
+        path: { name },
+        query: { origin: `${archive.name} (an archive, uploaded in a browser)` },
+      },
+      body: archive as never,
+      bodySerializer: (given: unknown) => given as Blob,
+      headers: { "content-type": "application/gzip" },
+    }),
+  );

@@ -6,6 +6,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { CornerDownLeft, Keyboard, type LucideIcon, Search as SearchIcon } from "lucide-react";
 import { useState } from "react";
 import { Keys } from "~/ui/keys";
+import { useEnterFirst } from "./enter-first";
 import { placeOfId } from "./ids";
 import { groups, more } from "./nav";
 import { ranked } from "./palette-rank";
@@ -69,7 +70,7 @@ function Found({
 }) {
   const navigate = useNavigate();
   const [text, setText] = useState(first);
-  const { found: things, earlier } = useThings(text);
+  const { found: things, earlier, answered } = useThings(text);
   const go = (href: string) => () => void navigate({ href });
 
   const pages: Act[] = [...groups.flatMap(({ places }) => places), ...more].map(
@@ -127,6 +128,15 @@ function Found({
     },
   ];
   const shown = ranked(found, text);
+  const select = (act: Act) => {
+    onClose();
+    act.onSelect();
+  };
+  const enter = useEnterFirst(
+    text,
+    answered ? shown.flatMap(({ items }) => items) : undefined,
+    select,
+  );
 
   return (
     <Autocomplete.Root
@@ -146,6 +156,10 @@ function Found({
           aria-label="Find or do"
           placeholder="A page, a thing, an act, or an id"
           spellCheck={false}
+          onKeyDown={(event) => {
+            // What is shown is taken by the list.
+            if (event.key === "Enter" && shown.length === 0) enter();
+          }}
         />
         <Dialog.Close className="sr">Close</Dialog.Close>
         <Keys of="escape" />
@@ -164,10 +178,7 @@ function Found({
                     key={act.id}
                     value={act}
                     className="palette-item"
-                    onClick={() => {
-                      onClose();
-                      act.onSelect();
-                    }}
+                    onClick={() => select(act)}
                   >
                     <act.icon className="icon" aria-hidden="true" />
                     <span className="cut">{act.label}</span>

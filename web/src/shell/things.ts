@@ -37,9 +37,19 @@ const things = (q: string) =>
     placeholderData: keepPreviousData,
   });
 
-/** What is found for the words, and whether it is of words typed before: these wait for the server. */
-export function useThings(words: string): { found: readonly Thing[]; earlier: boolean } {
-  const q = useDeferredValue(words.trim()).slice(0, 200);
-  const { data: found = [], isPlaceholderData } = useQuery(things(q));
-  return q === "" ? { found: [], earlier: false } : { found, earlier: isPlaceholderData };
+/**
+ * What is found for the words, whether it is of words typed before, and whether the server answered
+ * these ones.
+ */
+export function useThings(words: string): {
+  found: readonly Thing[];
+  earlier: boolean;
+  answered: boolean;
+} {
+  const now = words.trim().slice(0, 200);
+  const q = useDeferredValue(now);
+  const { data: found = [], isPlaceholderData, isPending } = useQuery(things(q));
+  if (q === "") return { found: [], earlier: false, answered: now === "" };
+  const answered = q === now && !isPlaceholderData && !isPending;
+  return { found, earlier: isPlaceholderData, answered };
 }

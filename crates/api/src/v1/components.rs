@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{CodeRef, JAVASCRIPT, entry_in_language};
+use millrace_model::Timestamp;
 use millrace_model::component::{CodeFiles, ComponentType, PropDef, SavedComponent};
 use millrace_model::ids::ComponentId;
+use millrace_model::registry::FromRegistry;
 use serde_json::Value;
 
 use crate::App;
@@ -17,6 +19,16 @@ use crate::contract::table::{DEPLOY, ORG, READ, code_params, flag};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::fields::Fields;
+
+record! {
+    /// The registry that code is from: its name, and the revision of the state of it that the code
+    /// was read from, indexed at this time; null where that was not kept
+    FromRegistryOut<'a>(from: &'a FromRegistry) {
+        name: &'a str = &from.name,
+        revision: &'a str = &from.revision,
+        indexed_at: Option<i64> = from.indexed_at.map(Timestamp::secs),
+    }
+}
 
 record! {
     /// A saved component
@@ -36,6 +48,7 @@ record! {
         sample_emit: Option<&'a Value> = c.manifest.sample_emit.as_ref(),
         apps: Vec<&'a str> = apps(c),
         component_url: Option<&'a str> = c.url.as_deref(),
+        registry: Option<FromRegistryOut<'a>> = c.registry.as_ref().map(FromRegistryOut::new),
         published: bool = c.published,
         created_at: i64 = c.created_at.secs(),
         updated_at: i64 = c.updated_at.secs(),

@@ -50,7 +50,7 @@ pub(crate) async fn list(
             usize::MAX,
         )
         .await?;
-    let fitting = found.into_iter().filter(|c| {
+    let fitting = found.into_iter().map(|found| found.component).filter(|c| {
         [kind, asked].into_iter().flatten().all(|kind| c.component_type == kind.name())
     });
     let keys = fitting.map(|c| (encode_cursor(&c.key), Value::from(c.key))).collect();

@@ -7,31 +7,41 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{
     AskedComponents, EngineError, ErrorKind, RegistryEntry, RegistryUpload, RegistryView,
+    SearchedComponent, WouldGo,
 };
 use millrace_model::component::{CodeFiles, ComponentType, PropDef};
 use millrace_model::ids::{ComponentId, RegistryId};
-use millrace_model::registry::{Registry, RegistryComponent};
+use millrace_model::registry::{FailedUpdate, Registry, Unindexed};
 use millrace_model::tenant::Caller;
 use serde_json::Value;
 
 use crate::App;
+use crate::audit::unchanged;
 use crate::contract::routes::{Gives, Route, delete, get, post, put};
 use crate::contract::schemas::props::PropOut;
 use crate::contract::shape::{OrNull, of, record};
-use crate::contract::table::{DEPLOY, ORG, READ, a, flag, number, text};
+use crate::contract::table::{DEPLOY, DRY_RUN, ORG, READ, a, flag, number, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
 use crate::fields::Fields;
-use crate::v1::components::{ComponentOut, apps_of};
-use crate::v1::names::words;
+use crate::v1::components::{ComponentOut, FromRegistryOut, apps_of};
+use crate::v1::names::{self, WouldGoOut, words};
 
 /// The largest archive: the whole public tree is a tenth of it.
 pub(crate) const ARCHIVE_BYTES_MAX: usize = 96 << 20;
-/// Of what is not indexed, so much is named.
-const UNINDEXED_SHOWN: usize = 100;
 
 record! {
-    /// A registry: a tree of components
+    /// An update of a registry that was refused: the registry stays as it was
+    FailedUpdateOut<'a>(f: &'a FailedUpdate) {
+        at: i64 = f.at.secs(),
+        message: &'a str = &f.message,
+    }
+}
+
+record! {
+    /// A registry: a tree of components. `unindexed_count`: files of components that its last
+    /// update could not index; null where that was before they were counted. `failed_update`: the
+    /// last update, where it was refused
     RegistryOut<'a>(r: &'a Registry) {
         id: &'a RegistryId = &r.id,
         name: &'a str = &r.name,
@@ -39,6 +49,9 @@ record! {
         revision: &'a str = &r.revision,
         file_count: i64 = r.file_count,
         component_count: i64 = r.component_count,
+        unindexed_count: Option<i64> = r.unindexed_count,
+        failed_update: Option<FailedUpdateOut<'a>> =
+            r.failed_update.as_ref().map(FailedUpdateOut::new),
         created_at: i64 = r.created_at.secs(),
         updated_at: i64 = r.updated_at.secs(),
     }
@@ -53,26 +66,34 @@ record! {
 }
 
 record! {
-    /// A registry with what of its tree is no component, the first hundred named
-    NewRegistryOut<'a>(view: &'a RegistryView) {
+    /// A registry with the files that its last update could not index, the first 200 by path
+    RegistryWithUnindexedOut<'a>(r: &'a Registry, unindexed: &'a [Unindexed]) {
         #[serde(flatten)]
-        record: RegistryOut<'a> = RegistryOut::new(&view.registry),
-        read_count: usize = view.read,
-        unindexed_count: usize = view.unindexed.len(),
-        unindexed: Vec<UnindexedOut<'a>> = view
-            .unindexed
-            .iter()
-            .take(UNINDEXED_SHOWN)
-            .map(|u| UnindexedOut::new(&u.path, &u.reason))
-            .collect(),
+        record: RegistryOut<'a> = RegistryOut::new(r),
+        unindexed: Vec<UnindexedOut<'a>> = all_unindexed(unindexed),
     }
 }
 
 record! {
-    /// A registry that was deleted
-    DeletedRegistryOut<'a>(name: &'a str) {
+    /// A registry with the files that this update could not index, the first 200 by path;
+    /// `read_count`: files of components that were read anew
+    NewRegistryOut<'a>(view: &'a RegistryView) {
+        #[serde(flatten)]
+        record: RegistryOut<'a> = RegistryOut::new(&view.registry),
+        read_count: usize = view.read,
+        unindexed: Vec<UnindexedOut<'a>> = all_unindexed(&view.unindexed),
+    }
+}
+
+record! {
+    /// A registry that was deleted; with `dry_run`, `deleted` is false, and the `uses` of
+    /// `would_go` are what was deployed from it: they go on, and their keys cannot be deployed any
+    /// more
+    DeletedRegistryOut<'a>(name: &'a str, dry: Option<&'a WouldGo>) {
         name: &'a str = name,
-        deleted: bool = true,
+        deleted: bool = dry.is_none(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        would_go: Option<WouldGoOut<'a>> = dry.map(WouldGoOut::new),
     }
 }
 
@@ -106,6 +127,7 @@ record! {
         versions: Option<&'a [String]> = Some(&e.versions),
         #[serde(skip_serializing_if = "Option::is_none")]
         component_url: Option<OrNull<&'a str>> = None,
+        registry: Option<FromRegistryOut<'a>> = Some(FromRegistryOut::new(&e.from)),
         published: bool = false,
         #[serde(skip_serializing_if = "Option::is_none")]
         created_at: Option<i64> = None,
@@ -115,8 +137,10 @@ record! {
 }
 
 record! {
-    /// A component of a registry that fits
-    FoundComponentOut<'a>(c: &'a RegistryComponent) {
+    /// A component that fits; `registry`: the name of the one that its code is from
+    FoundComponentOut<'a>(found: &'a SearchedComponent) with {
+        let c = &found.component;
+    } {
         key: &'a str = &c.key,
         name: &'a str = &c.name,
         description: &'a str = &c.description,
@@ -124,12 +148,13 @@ record! {
         #[schemars(with = "ComponentType")]
         r#type: &'a str = &c.component_type,
         app: &'a str = &c.app,
+        registry: Option<&'a str> = found.registry.as_deref(),
     }
 }
 
 record! {
     /// What fits, best first: keys by type, and all components
-    FoundOut<'a>(found: &'a [RegistryComponent]) {
+    FoundOut<'a>(found: &'a [SearchedComponent]) {
         sources: Vec<&'a str> = keys(found, "source"),
         actions: Vec<&'a str> = keys(found, "action"),
         components: Vec<FoundComponentOut<'a>> = found.iter().map(FoundComponentOut::new).collect(),
@@ -139,7 +164,7 @@ record! {
 record! {
     /// What fits; the keys stand beside `data` too, where clients of the hosted platform look for
     /// them
-    FoundKeysOut<'a>(data: Value, found: &'a [RegistryComponent]) {
+    FoundKeysOut<'a>(data: Value, found: &'a [SearchedComponent]) {
         #[schemars(with = "FoundOut")]
         data: Value = data,
         sources: Vec<&'a str> = keys(found, "source"),
@@ -164,6 +189,13 @@ pub(crate) fn routes() -> Vec<Route> {
         .archive(ARCHIVE_BYTES_MAX)
         .one(of::<NewRegistryOut>()),
         get("/registries", READ, "Registries", list).takes(&[ORG]).page(of::<RegistryOut>()),
+        get(
+            "/registries/{name}",
+            READ,
+            "A registry, with the files that its last update could not index",
+            show,
+        )
+        .one(of::<RegistryWithUnindexedOut>()),
         put("/registries/{name}", DEPLOY, "Put another tree in the place of a registry's", replace)
             .takes(&about)
             .archive(ARCHIVE_BYTES_MAX)
@@ -174,6 +206,7 @@ pub(crate) fn routes() -> Vec<Route> {
             "Delete a registry; what was deployed from it stays",
             remove,
         )
+        .takes(&[DRY_RUN])
         .gives(Gives::One(of::<DeletedRegistryOut>())),
         get(
             "/components/registry/{id}",
@@ -192,6 +225,7 @@ pub(crate) fn routes() -> Vec<Route> {
             text("query", "Words"),
             text("app", "Only of the app with this slug or id"),
             a::<ComponentType>("type", "Only of this type: `source` or `action`"),
+            text("registry", "Only those whose code is from the registry with this name"),
             flag("own", "Only those that the organization published"),
             number("limit", "How many at most, 1 to 100; 10 where it is not given"),
         ])
@@ -200,8 +234,13 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-fn keys<'a>(found: &'a [RegistryComponent], kind: &str) -> Vec<&'a str> {
-    found.iter().filter(|c| c.component_type == kind).map(|c| c.key.as_str()).collect()
+fn keys<'a>(found: &'a [SearchedComponent], kind: &str) -> Vec<&'a str> {
+    let components = found.iter().map(|found| &found.component);
+    components.filter(|c| c.component_type == kind).map(|c| c.key.as_str()).collect()
+}
+
+fn all_unindexed(files: &[Unindexed]) -> Vec<UnindexedOut<'_>> {
+    files.iter().map(|file| UnindexedOut::new(&file.path, &file.reason)).collect()
 }
 
 /// What the index knows, else what the component says.
@@ -222,9 +261,7 @@ pub(crate) async fn create(
             "`name` is missing; it stands in the query, the archive is the body",
         )
     })?;
-    let upload = upload(&app, &params, name, request, true).await?;
-    Ok(Fields::of(&params)
-        .data(NewRegistryOut::show(&app.engine.registries().put(&caller, upload).await?)))
+    put_tree(&app, &caller, &params, name, request, true).await
 }
 
 pub(crate) async fn replace(
@@ -234,9 +271,7 @@ pub(crate) async fn replace(
     request: Request,
 ) -> Result<Response, ApiError> {
     let params = Params(query(request.uri().query()));
-    let upload = upload(&app, &params, name, request, false).await?;
-    Ok(Fields::of(&params)
-        .data(NewRegistryOut::show(&app.engine.registries().put(&caller, upload).await?)))
+    put_tree(&app, &caller, &params, name, request, false).await
 }
 
 pub(crate) async fn list(
@@ -256,14 +291,30 @@ pub(crate) async fn list(
     Fields::of(&query.params).whole(items, &query.page)
 }
 
+pub(crate) async fn show(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(name): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
+    let (registry, unindexed) = app.engine.registries().get(&caller, &name).await?;
+    Ok(Fields::of(&query.params).data(RegistryWithUnindexedOut::show(&registry, &unindexed)))
+}
+
 pub(crate) async fn remove(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(name): Path,
-    _: Params,
+    params: Params,
 ) -> Result<Response, ApiError> {
+    if names::is_dry(&params)? {
+        let would_go = app.engine.registry_would_go(&caller, &name).await?;
+        return Ok(unchanged(
+            Fields::default().data(DeletedRegistryOut::show(&name, Some(&would_go))),
+        ));
+    }
     app.engine.registries().delete(&caller, &name).await?;
-    Ok(Fields::default().data(DeletedRegistryOut::show(&name)))
+    Ok(Fields::default().data(DeletedRegistryOut::show(&name, None)))
 }
 
 /// Keys of sources and actions that fit, best first (reference 2); `components` says more of them,
@@ -277,6 +328,7 @@ pub(crate) async fn search(
     let of_app = query.params.text("app")?;
     let limit = usize::try_from(query.page.limit).unwrap_or(usize::MAX);
     let component_type = query.params.text("type")?;
+    let registry = query.params.text("registry")?.filter(|name| !name.is_empty());
     if let Some(other) =
         component_type.as_deref().filter(|kind| !["source", "action"].contains(kind))
     {
@@ -291,6 +343,7 @@ pub(crate) async fn search(
         words: &words,
         app: of_app.as_deref(),
         component_type: component_type.as_deref(),
+        registry: registry.as_deref(),
         is_own,
     };
     let found = app.engine.registries().search(&caller, &asked, limit).await?;
@@ -319,13 +372,14 @@ pub(crate) async fn found(app: &App, caller: &Caller, key: &str) -> Result<Value
     }
 }
 
-async fn upload(
+async fn put_tree(
     app: &App,
+    caller: &Caller,
     params: &Params,
     name: String,
     request: Request,
     is_new: bool,
-) -> Result<RegistryUpload, ApiError> {
+) -> Result<Response, ApiError> {
     let archive =
         Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(ARCHIVE_BYTES_MAX, ""),
@@ -339,11 +393,8 @@ async fn upload(
         .into());
     }
     let text = |field| params.text(field).map(Option::unwrap_or_default);
-    Ok(RegistryUpload {
-        name,
-        origin: text("origin")?,
-        revision: text("revision")?,
-        archive,
-        is_new,
-    })
+    let (origin, revision) = (text("origin")?, text("revision")?);
+    let upload = RegistryUpload { name, origin, revision, archive, is_new };
+    let view = app.engine.registries().put(caller, upload).await?;
+    Ok(Fields::of(params).data(NewRegistryOut::show(&view)))
 }

@@ -24,6 +24,12 @@ pub enum RegistryCommand {
     /// List registries
     #[command(visible_alias = "ls", after_help = "Example: millrace registry list")]
     List,
+    /// Show a registry: its last update, and the files that it could not index
+    #[command(visible_alias = "get", after_help = "Example: millrace registry show acme")]
+    Show {
+        /// Its name
+        name: String,
+    },
     /// Remove a registry; what was deployed from it goes on
     #[command(after_help = "Example: millrace registry remove acme")]
     Remove {
@@ -42,7 +48,7 @@ pub enum RegistryCommand {
         npm_registry: String,
     },
     /// Search the components of all registries
-    #[command(after_help = "Example: millrace registry search new items --app rss")]
+    #[command(after_help = "Example: millrace registry search new items --app rss --registry acme")]
     Search {
         /// Words of the key, name or description
         words: Vec<String>,
@@ -52,6 +58,9 @@ pub enum RegistryCommand {
         /// Only sources, or only actions
         #[arg(long = "type", value_name = "TYPE", value_parser = ["source", "action"])]
         component_type: Option<String>,
+        /// Only those of the registry with this name
+        #[arg(long, value_name = "NAME")]
+        registry: Option<String>,
         /// Only those that the organization published
         #[arg(long)]
         own: bool,

@@ -43,26 +43,37 @@ pub(super) async fn registries(
             let columns = [
                 ("NAME", "name"),
                 ("COMPONENTS", "component_count"),
+                ("NOT INDEXED", "unindexed_count"),
                 ("FILES", "file_count"),
+                ("UPDATED", "updated_at"),
                 ("REVISION", "revision"),
                 ("ORIGIN", "origin"),
             ];
             show.table(&json!({ "data": client.all("/registries").await? }), &columns)
         }
+        RegistryCommand::Show { name } => {
+            show.record(&client.get(&format!("/registries/{}", segment(&name))).await?)
+        }
         RegistryCommand::Remove { name } => {
             show.record(&client.delete(&format!("/registries/{}", segment(&name))).await?)
         }
-        RegistryCommand::Search { words, app, component_type, own, limit } => {
+        RegistryCommand::Search { words, app, component_type, registry, own, limit } => {
             let limit = limit.to_string();
             let mut query = vec![("query", words.join(" ")), ("limit", limit)];
             query.extend(app.map(|app| ("app", app)));
             query.extend(component_type.map(|kind| ("type", kind)));
+            query.extend(registry.map(|name| ("registry", name)));
             query.extend(own.then(|| ("own", "true".to_owned())));
             let found = client
                 .send(client.request(Method::GET, "/components/search")?.query(&query))
                 .await?;
-            let columns =
-                [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name")];
+            let columns = [
+                ("KEY", "key"),
+                ("VERSION", "version"),
+                ("TYPE", "type"),
+                ("REGISTRY", "registry"),
+                ("NAME", "name"),
+            ];
             show.table(&json!({ "data": found["data"]["components"] }), &columns)
         }
     }
@@ -86,7 +97,7 @@ async fn upload(
     }
     if let Some(count) = answer["data"]["unindexed_count"].as_u64().filter(|count| *count > 0) {
         printer::note(&format!(
-            "files that look like components and could not be read as one: {count}; --json names them"
+            "files that look like components and could not be read as one: {count}; `millrace registry show {name}` names them"
         ));
     }
     show.record(&answer)

@@ -11,6 +11,7 @@ use millrace_model::component::{
 };
 use millrace_model::ids::ComponentId;
 use millrace_model::page::{Listing, Page};
+use millrace_model::registry::FromRegistry;
 use millrace_model::slug::slugify;
 use millrace_model::tenant::{Caller, Scope};
 use millrace_runner::{Call, FailureKind, IsolateSpec};
@@ -69,6 +70,15 @@ pub(crate) struct Built {
     pub(crate) artifact: Artifact,
 }
 
+impl Built {
+    /// As code of a registry, which keeps the files.
+    fn of_registry(mut self, from: FromRegistry) -> Self {
+        self.component.files = None;
+        self.component.registry = Some(from);
+        self
+    }
+}
+
 impl Engine {
     /// Builds and stores a component; with `publish` it answers to its key from now on.
     pub async fn save_component(
@@ -77,22 +87,17 @@ impl Engine {
         code: CodeRef,
         publish: bool,
     ) -> Result<SavedComponent, EngineError> {
-        let is_registered = matches!(code, CodeRef::Key(_));
-        let mut built = match code {
+        let built = match code {
             CodeRef::Key(key) => {
-                let code = self
+                let (code, from) = self
                     .registries()
                     .code(caller, &key)
                     .await?
                     .ok_or_else(|| EngineError::not_found("component", key))?;
-                self.build_component(caller, &code, None).await?
+                self.build_component(caller, &code, None).await?.of_registry(from)
             }
             code => self.build_component(caller, &code, None).await?,
         };
-        if is_registered {
-            // The registry keeps the files.
-            built.component.files = None;
-        }
         let kind = built.component.manifest.check()?;
         let mut component = SavedComponent { component_type: kind, ..built.component };
         if let Some(known) = self.same_component(&component).await?
@@ -187,15 +192,18 @@ impl Engine {
             CodeRef::Key(key) => match self.component(caller, key).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     match self.registries().code(caller, key).await? {
-                        // The registry keeps the files.
-                        Some(code) => self.built_or_known(caller, &code, earlier, false).await,
+                        Some((code, from)) => {
+                            let built = self.build_component(caller, &code, earlier).await?;
+                            self.built_or_known(built.of_registry(from)).await
+                        }
                         None => Err(error),
                     }
                 }
                 found => Ok((found?, None)),
             },
             CodeRef::Code { .. } | CodeRef::Url(_) => {
-                self.built_or_known(caller, code, earlier, true).await
+                let built = self.build_component(caller, code, earlier).await?;
+                self.built_or_known(built).await
             }
         }
     }
@@ -220,7 +228,7 @@ impl Engine {
             CodeRef::Key(key) => match self.component(caller, key).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     match self.registries().code(caller, key).await? {
-                        Some(code) => Some(code),
+                        Some(found) => Some(found),
                         None => return Err(error),
                     }
                 }
@@ -238,30 +246,25 @@ impl Engine {
                 None
             }
         };
-        let (built, _) = self.bundled(caller, registered.as_ref().unwrap_or(code), None).await?;
+        let code = registered.as_ref().map_or(code, |(code, _)| code);
+        let (built, _) = self.bundled(caller, code, None).await?;
         Ok((built.component, Some(built.artifact)))
     }
 
-    /// What the code is built to; where the same code was built to the same before, the component
-    /// that was saved then.
+    /// What was built; where the same code was built to the same before, the component that was
+    /// saved then.
     async fn built_or_known(
         &self,
-        caller: &Caller,
-        code: &CodeRef,
-        earlier: Option<&SavedComponent>,
-        keeps_files: bool,
+        Built { component, artifact }: Built,
     ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
-        let Built { mut component, artifact } = self.build_component(caller, code, earlier).await?;
-        if !keeps_files {
-            component.files = None;
-        }
         Ok(match self.same_component(&component).await? {
             Some(known) => (known, None),
             None => (component, Some(artifact)),
         })
     }
 
-    /// The component that was saved of the same code with the same files, built to the same module.
+    /// The component that was saved of the same code with the same files of the same origin, built
+    /// to the same module.
     async fn same_component(
         &self,
         component: &SavedComponent,
@@ -275,7 +278,13 @@ impl Engine {
                 Some(&component.artifact_id),
             )
             .await?;
-        Ok(known.filter(|known| known.url == component.url && known.files == component.files))
+        let registry =
+            |component: &SavedComponent| component.registry.as_ref().map(|from| from.name.clone());
+        Ok(known.filter(|known| {
+            known.url == component.url
+                && known.files == component.files
+                && registry(known) == registry(component)
+        }))
     }
 
     /// Bundles and describes, and registers the apps that the component names.
@@ -370,6 +379,7 @@ impl Engine {
             code_hash: sha256_hex(bundle.entry_code.as_bytes()),
             code: bundle.entry_code,
             url,
+            registry: None,
             component_type: if manifest.component_type.as_deref() == Some("action") {
                 ComponentType::Action
             } else {
@@ -456,48 +466,6 @@ fn of_an_old_node(error: EngineError, unfit: &[String]) -> EngineError {
 /// Whether a text is a SHA-256 in hex.
 pub(super) fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-}
-
-/// The `language` of code that is refused where it is no JavaScript.
-pub const JAVASCRIPT: &str = "javascript";
-
-/// The path of inline code: its language, where that is given, is the ending of its name. Without
-/// either, the code tells.
-///
-/// # Errors
-/// Where the language is another than that of the ending, or none that runs.
-pub fn entry_in_language(
-    entry: Option<String>,
-    stem: &str,
-    language: Option<&str>,
-) -> Result<Option<String>, EngineError> {
-    let (endings, ending): (&[&str], _) = match language {
-        None => return Ok(entry),
-        Some(JAVASCRIPT) => (&[".mjs", ".js", ".cjs", ".jsx"], ".mjs"),
-        Some("typescript") => (&[".ts", ".mts", ".cts", ".tsx"], ".ts"),
-        Some(other) => {
-            let shown = millrace_model::shown(other);
-            return Err(EngineError::invalid(
-                "language",
-                format!(
-                    "`{shown}` is no language of components; allowed are `javascript` and `typescript`"
-                ),
-            ));
-        }
-    };
-    match entry {
-        Some(entry) if endings.iter().any(|ending| entry.ends_with(ending)) => Ok(Some(entry)),
-        Some(entry) if entry.rsplit('/').next().is_some_and(|name| name.contains('.')) => {
-            Err(EngineError::invalid(
-                "language",
-                format!(
-                    "`{}` does not fit the code's path `{entry}`; leave one of both out",
-                    language.unwrap_or_default()
-                ),
-            ))
-        }
-        entry => Ok(Some(format!("{}{ending}", entry.as_deref().unwrap_or(stem)))),
-    }
 }
 
 fn entry_of(

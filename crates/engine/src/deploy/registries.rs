@@ -4,17 +4,16 @@
 //! The server never reads a folder or an address of its own for a registry: everyone who may use
 //! the API could read it, too.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use millrace_bundle::{BundleError, Bundler, Unindexed, unpack_tree};
 use millrace_fair::{Class, FairSemaphore, Policy, Rejected};
 use millrace_model::component::{KEY_BYTES_MAX, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
-use millrace_model::page::Page;
-use millrace_model::prop_type::PropType;
 use millrace_model::registry::{
-    Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned, search,
+    FailedUpdate, FromRegistry, Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned,
+    kept_reason, kept_unindexed,
 };
 use millrace_model::tenant::Caller;
 use millrace_store::{FoundComponent, NewRegistry};
@@ -25,7 +24,7 @@ use crate::deploy::bundle_error::bundle_error;
 use crate::deploy::search_index::SearchIndexes;
 use crate::tenants::apps::Apps;
 use crate::tenants::secrets::sha256_hex;
-use crate::{CodeRef, EngineError};
+use crate::{CodeRef, EngineError, ErrorKind};
 
 /// The most characters of a name and of an origin.
 const NAME_MAX: usize = 100;
@@ -39,19 +38,6 @@ const VERSIONS_NAMED: usize = 10;
 const UPLOADS: Policy = Policy::one_at_a_time(2);
 /// Of one organization, one at a time; these may wait, with their archives.
 const UPLOADS_OF_ONE: Class = Class::of_tenant(1, 4);
-
-/// Which components a search is for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AskedComponents<'a> {
-    /// Words, all of which are in the key, the name or the description.
-    pub words: &'a str,
-    /// The slug or id of their app; none: of any.
-    pub app: Option<&'a str>,
-    /// `source` or `action`; none: both.
-    pub component_type: Option<&'a str>,
-    /// Whether only what the organization published is meant.
-    pub is_own: bool,
-}
 
 /// A tree to be added, or to replace an earlier one.
 #[derive(Clone, Debug)]
@@ -73,7 +59,7 @@ pub struct RegistryUpload {
 pub struct RegistryView {
     /// The registry.
     pub registry: Registry,
-    /// Files that should be components and could not be read as one.
+    /// What is kept of the files that should be components and could not be read as one.
     pub unindexed: Vec<Unindexed>,
     /// How many files of components were read anew: the others are as they were when the registry
     /// was indexed last.
@@ -85,6 +71,8 @@ pub struct RegistryView {
 pub struct RegistryEntry {
     /// What the index knows.
     pub component: RegistryComponent,
+    /// The registry, and the state of it that has the component.
+    pub from: FromRegistry,
     /// The entry's text.
     pub code: String,
     /// What its code says without running it: props may be missing that only running code knows.
@@ -110,20 +98,21 @@ impl Registries {
     }
 
     /// Adds or replaces a registry: reads the archive, indexes it in a process of its own, stores
-    /// all of it or nothing.
+    /// all of it or nothing. Of a refused update the registry keeps the reason.
     pub async fn put(
         &self,
         caller: &Caller,
         upload: RegistryUpload,
     ) -> Result<RegistryView, EngineError> {
-        let RegistryUpload { name, origin, revision, archive, is_new } = upload;
-        check_name(&name)?;
+        let RegistryUpload { name, origin, revision, is_new, .. } = &upload;
+        check_name(name)?;
         if origin.len() > ORIGIN_MAX || revision.len() > NAME_MAX {
             return Err(EngineError::invalid(
                 "origin",
                 format!("`origin` takes at most {ORIGIN_MAX} bytes, `revision` {NAME_MAX}"),
             ));
         }
+        let (name, is_new) = (name.clone(), *is_new);
         let exists =
             self.ctx.store.registries(&caller.org_id).await?.iter().any(|r| r.name == name);
         if is_new && exists {
@@ -135,6 +124,23 @@ impl Registries {
         if !is_new && !exists {
             return Err(EngineError::not_found("registry", name));
         }
+        let put = self.put_tree(caller, upload).await;
+        if let Err(error) = &put
+            && error.kind() == ErrorKind::Invalid
+        {
+            let failed =
+                FailedUpdate { at: self.ctx.now(), message: kept_reason(&error.to_string()) };
+            self.ctx.store.registry_update_failed(&caller.org_id, &name, failed).await?;
+        }
+        put
+    }
+
+    async fn put_tree(
+        &self,
+        caller: &Caller,
+        upload: RegistryUpload,
+    ) -> Result<RegistryView, EngineError> {
+        let RegistryUpload { name, origin, revision, archive, .. } = upload;
         let waiting_max = UPLOADS_OF_ONE.waiting.tenant;
         let slot = self.uploads.acquire(caller.org_id.clone(), (), &UPLOADS_OF_ONE).await;
         let slot = slot.map_err(|Rejected| bundle_error(BundleError::Waiting { waiting_max }))?;
@@ -154,7 +160,13 @@ impl Registries {
         if components.is_empty() {
             return Err(EngineError::invalid(
                 "archive",
-                "the archive holds no component with a `key`",
+                match index.unindexed.first() {
+                    None => "the archive holds no component with a `key`; lay it out as `components/<app>/sources/<slug>/<slug>.mjs` or `components/<app>/actions/<slug>/<slug>.mjs`".to_owned(),
+                    Some(first) => format!(
+                        "no file of the archive can be read as a component with a `key`, among them `{}`: {}",
+                        first.path, first.reason
+                    ),
+                },
             ));
         }
         let hashed = move || {
@@ -176,13 +188,30 @@ impl Registries {
             revision,
             file_count: count(files.len()),
             component_count: count(components.len()),
+            unindexed_count: Some(count(index.unindexed.len())),
+            failed_update: None,
             created_at: now,
             updated_at: now,
         };
-        let registry =
-            self.ctx.store.put_registry(NewRegistry { registry, files, components }).await?;
+        let unindexed = kept_unindexed(&index.unindexed);
+        let new = NewRegistry { registry, files, components, unindexed: unindexed.clone() };
+        let registry = self.ctx.store.put_registry(new).await?;
         self.indexes.forget(&caller.org_id);
-        Ok(RegistryView { registry, unindexed: index.unindexed, read: index.read })
+        Ok(RegistryView { registry, unindexed, read: index.read })
+    }
+
+    /// A registry by its name, with what is kept of the files that are not in its index.
+    pub async fn get(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(Registry, Vec<Unindexed>), EngineError> {
+        let mut all = self.list(caller).await?;
+        let at = all.iter().position(|registry| registry.name == name);
+        let at = at.ok_or_else(|| EngineError::not_found("registry", name))?;
+        let registry = all.swap_remove(at);
+        let unindexed = self.ctx.store.registry_unindexed(&registry.id).await?;
+        Ok((registry, unindexed))
     }
 
     /// The organization's registries, oldest first.
@@ -200,76 +229,6 @@ impl Registries {
         Ok(())
     }
 
-    /// The registries' components that fit, best first (see [`search`]).
-    pub async fn search(
-        &self,
-        caller: &Caller,
-        asked: &AskedComponents<'_>,
-        limit: usize,
-    ) -> Result<Vec<RegistryComponent>, EngineError> {
-        let index = self.search_index(&caller.org_id).await?;
-        let published = self.published(caller).await?;
-        // Of an app that the catalogue has not, its components tell the slug all the same.
-        let app = match asked.app {
-            Some(app) => {
-                let found = self.apps.find(&caller.org_id, app).await?;
-                Some(found.map_or_else(|| app.to_owned(), |found| found.name_slug))
-            }
-            None => None,
-        };
-        let (words, kind) = (asked.words.to_owned(), asked.component_type.map(str::to_owned));
-        let is_own = asked.is_own;
-        let looked_through = move || {
-            let keys: HashSet<&str> =
-                published.iter().map(|component| component.key.as_str()).collect();
-            // A key names what was published first, so that is what is found under it.
-            let others = index
-                .components
-                .iter()
-                .filter(|component| !is_own && !keys.contains(component.key.as_str()));
-            let of_type = published.iter().chain(others).filter(|component| {
-                kind.as_ref().is_none_or(|kind| component.component_type == *kind)
-            });
-            search(of_type, &words, app.as_deref(), limit).into_iter().cloned().collect()
-        };
-        // Registries may have very many components: the thread would serve nobody else meanwhile.
-        tokio::task::spawn_blocking(looked_through)
-            .await
-            .map_err(|e| EngineError::internal("the search of components broke down", e))
-    }
-
-    /// What the organization published, as what a registry holds: it has no file, and its app is
-    /// the first that its props ask for.
-    async fn published(&self, caller: &Caller) -> Result<Vec<RegistryComponent>, EngineError> {
-        let (mut found, mut page) =
-            (Vec::new(), Page { limit: Page::LIMIT_MAX, ..Page::default() });
-        loop {
-            let listing = self.ctx.store.list_components(&caller.org_id, &page).await?;
-            let Some(next) = listing.next(|component| component.id.to_string()) else {
-                return Ok(found);
-            };
-            page.after = Some(next);
-            found.extend(listing.items.into_iter().filter_map(|component| {
-                let manifest = component.manifest;
-                let app = manifest
-                    .props
-                    .iter()
-                    .filter(|prop| prop.is(PropType::App))
-                    .find_map(|prop| prop.rest.get("app")?.as_str().map(str::to_owned));
-                Some(RegistryComponent {
-                    key: manifest.key?,
-                    name: manifest.name.unwrap_or_default(),
-                    description: manifest.description.unwrap_or_default(),
-                    version: manifest.version.unwrap_or_default(),
-                    component_type: component.component_type.name().into(),
-                    app: app.unwrap_or_default(),
-                    path: String::new(),
-                    hash: component.code_hash,
-                })
-            }));
-        }
-    }
-
     /// A component of a registry by key, with `@version` behind it or without, not built.
     pub async fn entry(&self, caller: &Caller, name: &str) -> Result<RegistryEntry, EngineError> {
         let found = self
@@ -277,7 +236,7 @@ impl Registries {
             .await?
             .ok_or_else(|| EngineError::not_found("component", name))?;
         let files = self.tree(&found).await?;
-        let component = found.component;
+        let FoundComponent { component, from, .. } = found;
         let code = files.get(&component.path).cloned().unwrap_or_default();
         let facts = self
             .bundler
@@ -288,18 +247,19 @@ impl Registries {
         let versions = self.ctx.store.registry_versions(&caller.org_id, &component.key).await?;
         Ok(RegistryEntry {
             component,
+            from,
             code,
             manifest: facts.map(|facts| facts.manifest).unwrap_or_default(),
             versions,
         })
     }
 
-    /// The code of a registry's component, with the files that it may import.
+    /// The code of a registry's component, with the files that it may import, and the registry.
     pub(crate) async fn code(
         &self,
         caller: &Caller,
         name: &str,
-    ) -> Result<Option<CodeRef>, EngineError> {
+    ) -> Result<Option<(CodeRef, FromRegistry)>, EngineError> {
         let Some(found) = self.find(caller, name).await? else {
             return Ok(None);
         };
@@ -308,7 +268,9 @@ impl Registries {
         let code = files.get(&path).cloned().ok_or_else(|| {
             EngineError::internal("a registry lacks the file of a component", path.clone())
         })?;
-        Ok(Some(CodeRef::Code { code, files, entry: Some(path), is_javascript: false, url: None }))
+        let code =
+            CodeRef::Code { code, files, entry: Some(path), is_javascript: false, url: None };
+        Ok(Some((code, found.from)))
     }
 
     /// `key` as it is in the latest state of its tree, or `key@version`, which earlier states may

@@ -26,8 +26,8 @@ impl Registries {
 
     async fn served(&self, caller: &Caller) -> Result<Served, EngineError> {
         let mut served = Served::default();
-        for component in &self.search_index(&caller.org_id).await?.components {
-            served.add(&component.component_type, &component.app);
+        for found in &self.search_index(&caller.org_id).await?.components {
+            served.add(&found.component.component_type, &found.component.app);
         }
         let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
         loop {

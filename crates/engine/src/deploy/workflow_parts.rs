@@ -13,12 +13,12 @@ use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowTag, WorkflowVer
 use serde_json::{Value, json};
 
 use crate::checks::checked_note;
-use crate::deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
+use crate::deploy::language::{JAVASCRIPT, entry_in_language};
 use crate::deploy::requests::{StepRequest, TriggerRequest};
 use crate::deploy::settings::{SettingsRequest, settings_of};
 use crate::tenants::request_secrets::keep_credentials;
 use crate::tenants::secrets::keep_sealed;
-use crate::{Engine, EngineError};
+use crate::{CodeRef, Engine, EngineError};
 
 /// Steps of a workflow.
 const STEPS_MAX: usize = 100;

@@ -7,6 +7,7 @@ use millrace_model::ids::{
 };
 use millrace_model::names::{AskedName, Named, NamedKind};
 use millrace_model::page::Page;
+use millrace_model::registry::RegistryComponent;
 use millrace_model::run::{Context, RunStatus};
 use millrace_model::tenant::Caller;
 use millrace_store::RunFilter;
@@ -89,13 +90,13 @@ impl Engine {
             .registries()
             .search(caller, &AskedComponents { words: text, ..AskedComponents::default() }, limit)
             .await?;
-        let named = |c: millrace_model::registry::RegistryComponent| Named {
+        let named = |c: RegistryComponent| Named {
             kind: NamedKind::Component,
             name: if c.name.is_empty() { c.key.clone() } else { c.name },
             about: c.key.clone(),
             id: c.key,
         };
-        Ok(found.into_iter().map(named).collect())
+        Ok(found.into_iter().map(|found| named(found.component)).collect())
     }
 
     async fn named_run(&self, caller: &Caller, text: &str) -> Result<Option<Named>, EngineError> {
@@ -230,6 +231,17 @@ impl Engine {
         let store = self.data_stores().get(caller, which).await?;
         let uses = self.0.store.naming(&caller.org_id, store.id.as_str(), USES_MAX).await?;
         Ok((store.id.to_string(), WouldGo { uses, ..WouldGo::default() }))
+    }
+
+    /// What was deployed from a registry: it goes on, and its key cannot be deployed any more.
+    pub async fn registry_would_go(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<WouldGo, EngineError> {
+        self.registries().get(caller, name).await?;
+        let uses = self.0.store.registry_uses(&caller.org_id, name, USES_MAX).await?;
+        Ok(WouldGo { uses, ..WouldGo::default() })
     }
 
     /// What a webhook listens to.

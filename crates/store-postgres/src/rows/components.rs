@@ -1,17 +1,21 @@
 //! Code and registries.
 
+use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, Responds, SavedComponent};
 use millrace_model::ids::{ComponentId, OrgId, RegistryId};
-use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::registry::{
+    FailedUpdate, FromRegistry, Registry, RegistryComponent, RegistryFile, Unindexed,
+};
 use millrace_store::{FoundComponent, LATEST, StoreResult};
 use tokio_postgres::Row;
 
 use super::{get, json, optional_json, time, utf8};
 
 pub(crate) const ARTIFACT: &str = "id, code, source_map, package_lock, uses_respond, may_respond";
-pub(crate) const COMPONENT: &str = "id, org_id, code, code_hash, url, component_type, manifest, artifact_id, published, created_at, updated_at, files";
-pub(crate) const REGISTRY: &str =
-    "id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at";
+pub(crate) const COMPONENT: &str = "id, org_id, code, code_hash, url, component_type, manifest, artifact_id, published, created_at, updated_at, files, registry, registry_revision, registry_indexed_at";
+/// Of `registries r`, as [`FROM_REGISTRIES`] reads it.
+pub(crate) const REGISTRY: &str = "r.id, r.org_id, r.name, r.origin, r.revision, r.file_count, r.component_count, r.failed_at, r.failure, r.created_at, r.updated_at, u.unindexed_count";
+pub(crate) const FROM_REGISTRIES: &str = "registries r LEFT JOIN registry_updates u ON u.registry_id = r.id AND u.generation = r.generation";
 pub(crate) const REGISTRY_COMPONENT: &str =
     "registry_id, path, key, name, description, version, component_type, app, hash";
 pub(crate) const REGISTRY_FILE: &str = "path, hash, code";
@@ -39,6 +43,7 @@ pub(crate) fn component(row: &Row) -> StoreResult<SavedComponent> {
         code_hash: get(row, "code_hash")?,
         files: optional_json(row, "files")?,
         url: get(row, "url")?,
+        registry: from_registry(row)?,
         component_type: if kind == "action" {
             ComponentType::Action
         } else {
@@ -52,7 +57,26 @@ pub(crate) fn component(row: &Row) -> StoreResult<SavedComponent> {
     })
 }
 
+/// The registry that a saved component came from.
+fn from_registry(row: &Row) -> StoreResult<Option<FromRegistry>> {
+    let Some(name) = get(row, "registry")? else { return Ok(None) };
+    let revision: Option<String> = get(row, "registry_revision")?;
+    Ok(Some(FromRegistry {
+        name,
+        revision: revision.unwrap_or_default(),
+        indexed_at: get::<Option<i64>>(row, "registry_indexed_at")?.map(Timestamp),
+    }))
+}
+
+/// A registry, with the count of the update that made its latest state.
 pub(crate) fn registry(row: &Row) -> StoreResult<Registry> {
+    let updated_at = time(row, "updated_at")?;
+    let failed_at = get::<Option<i64>>(row, "failed_at")?.map(Timestamp);
+    let failure: Option<String> = get(row, "failure")?;
+    // A server of an earlier version, which knows no failures, may have updated it since.
+    let failed_update = failed_at
+        .filter(|at| *at >= updated_at)
+        .map(|at| FailedUpdate { at, message: failure.unwrap_or_default() });
     Ok(Registry {
         id: RegistryId::from_row(get(row, "id")?),
         org_id: OrgId::from_row(get(row, "org_id")?),
@@ -61,9 +85,17 @@ pub(crate) fn registry(row: &Row) -> StoreResult<Registry> {
         revision: get(row, "revision")?,
         file_count: get(row, "file_count")?,
         component_count: get(row, "component_count")?,
+        unindexed_count: get(row, "unindexed_count")?,
+        failed_update,
         created_at: time(row, "created_at")?,
-        updated_at: time(row, "updated_at")?,
+        updated_at,
     })
+}
+
+/// What was kept of the files that an update could not index; none, where a server of an earlier
+/// version made it.
+pub(crate) fn unindexed(row: &Row) -> StoreResult<Vec<Unindexed>> {
+    Ok(optional_json(row, "unindexed")?.unwrap_or_default())
 }
 
 pub(crate) fn registry_component(row: &Row) -> StoreResult<RegistryComponent> {
@@ -83,8 +115,14 @@ pub(crate) fn registry_component(row: &Row) -> StoreResult<RegistryComponent> {
 pub(crate) fn component_in_registry(row: &Row) -> StoreResult<FoundComponent> {
     let until: Option<i64> = get(row, "until")?;
     let registry = RegistryId::from_row(get(row, "registry_id")?);
+    let revision: Option<String> = get(row, "revision")?;
     Ok(FoundComponent {
         registry,
+        from: FromRegistry {
+            name: get(row, "registry_name")?,
+            revision: revision.unwrap_or_default(),
+            indexed_at: get::<Option<i64>>(row, "indexed_at")?.map(Timestamp),
+        },
         component: registry_component(row)?,
         generation: until.map_or(LATEST, |until| until - 1),
     })

@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::ids::{ComponentId, OrgId, RegistryId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::registry::{
+    FailedUpdate, Registry, RegistryComponent, RegistryFile, Unindexed,
+};
 use millrace_store::{Components, FoundComponent, NewRegistry, StoreResult};
 
 use crate::db::{text, transaction};
@@ -106,10 +108,22 @@ impl Components for PostgresStore {
     }
     async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>> {
         let sql = format!(
-            "SELECT {} FROM registries WHERE org_id = $1 ORDER BY created_at, id LIMIT 1000",
-            rows::REGISTRY
+            "SELECT {} FROM {} WHERE r.org_id = $1 ORDER BY r.created_at, r.id LIMIT 1000",
+            rows::REGISTRY,
+            rows::FROM_REGISTRIES
         );
         many(&self.db.client().await?, &sql, &[&org.as_str()], rows::registry).await
+    }
+    async fn registry_unindexed(&self, id: &RegistryId) -> StoreResult<Vec<Unindexed>> {
+        registries::unindexed(&self.db.client().await?, id).await
+    }
+    async fn registry_update_failed(
+        &self,
+        org: &OrgId,
+        name: &str,
+        failed: FailedUpdate,
+    ) -> StoreResult<()> {
+        registries::update_failed(&self.db.client().await?, org, name, &failed).await
     }
     async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool> {
         transaction!(self.db, |t| registries::delete(&t, org, name))

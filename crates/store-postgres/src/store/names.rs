@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use millrace_model::ids::OrgId;
 use millrace_model::names::{Named, NamedKind};
-use millrace_store::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, StoreResult, names_sql};
+use millrace_store::{
+    NAMING_SOURCES, NAMING_WORKFLOWS, Names, SOURCES_OF_REGISTRY, StoreResult,
+    WORKFLOWS_OF_REGISTRY, names_sql,
+};
 use tokio_postgres::Row;
 
 use crate::PostgresStore;
@@ -20,13 +23,28 @@ impl Names for PostgresStore {
         .await
     }
     async fn naming(&self, org: &OrgId, id: &str, limit: u32) -> StoreResult<Vec<Named>> {
+        self.sources_and_workflows([NAMING_SOURCES, NAMING_WORKFLOWS], org, id, limit).await
+    }
+    async fn registry_uses(&self, org: &OrgId, name: &str, limit: u32) -> StoreResult<Vec<Named>> {
+        let sql = [SOURCES_OF_REGISTRY, WORKFLOWS_OF_REGISTRY];
+        self.sources_and_workflows(sql, org, name, limit).await
+    }
+}
+
+impl PostgresStore {
+    /// What a query of sources and one of workflows find.
+    async fn sources_and_workflows(
+        &self,
+        [sources, workflows]: [&'static str; 2],
+        org: &OrgId,
+        given: &str,
+        limit: u32,
+    ) -> StoreResult<Vec<Named>> {
         let client = self.db.client().await?;
         let mut found = Vec::new();
-        for (kind, sql) in
-            [(NamedKind::Source, NAMING_SOURCES), (NamedKind::Workflow, NAMING_WORKFLOWS)]
-        {
+        for (kind, sql) in [(NamedKind::Source, sources), (NamedKind::Workflow, workflows)] {
             found.extend(
-                many(&client, sql, &[&org.as_str(), &text(id), &i64::from(limit)], |row| {
+                many(&client, sql, &[&org.as_str(), &text(given), &i64::from(limit)], |row| {
                     named(kind, row)
                 })
                 .await?,

@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::ids::{ComponentId, OrgId, RegistryId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::registry::{
+    FailedUpdate, Registry, RegistryComponent, RegistryFile, Unindexed,
+};
 use millrace_store::{Components, FoundComponent, NewRegistry, StoreResult};
 use rusqlite::params;
 
@@ -84,16 +86,24 @@ impl Components for SqliteStore {
     }
     async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>> {
         let org = org.to_string();
-        self.db
-            .read(move |c| {
-                many(
-                    c,
-                    "SELECT * FROM registries WHERE org_id = ?1 ORDER BY created_at, id LIMIT 1000",
-                    [org],
-                    rows::registry,
-                )
-            })
-            .await
+        let sql = format!(
+            "{} WHERE r.org_id = ?1 ORDER BY r.created_at, r.id LIMIT 1000",
+            rows::REGISTRIES
+        );
+        self.db.read(move |c| many(c, &sql, [org], rows::registry)).await
+    }
+    async fn registry_unindexed(&self, id: &RegistryId) -> StoreResult<Vec<Unindexed>> {
+        let id = id.clone();
+        self.db.read(move |c| registries::unindexed(c, &id)).await
+    }
+    async fn registry_update_failed(
+        &self,
+        org: &OrgId,
+        name: &str,
+        failed: FailedUpdate,
+    ) -> StoreResult<()> {
+        let (org, name) = (org.clone(), name.to_owned());
+        self.db.write(move |c| registries::update_failed(c, &org, &name, &failed)).await
     }
     async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool> {
         let (org, name) = (org.clone(), name.to_owned());

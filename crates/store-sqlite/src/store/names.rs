@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use millrace_model::ids::OrgId;
 use millrace_model::names::{Named, NamedKind};
-use millrace_store::{NAMING_SOURCES, NAMING_WORKFLOWS, Names, StoreResult, names_sql};
+use millrace_store::{
+    NAMING_SOURCES, NAMING_WORKFLOWS, Names, SOURCES_OF_REGISTRY, StoreResult,
+    WORKFLOWS_OF_REGISTRY, names_sql,
+};
 use rusqlite::{Row, params};
 
 use crate::SqliteStore;
@@ -17,13 +20,28 @@ impl Names for SqliteStore {
         self.db.read(move |c| many(c, sql, params![org, limit], |row| named(kind, row))).await
     }
     async fn naming(&self, org: &OrgId, id: &str, limit: u32) -> StoreResult<Vec<Named>> {
-        let (org, id) = (org.to_string(), id.to_owned());
+        self.sources_and_workflows([NAMING_SOURCES, NAMING_WORKFLOWS], org, id, limit).await
+    }
+    async fn registry_uses(&self, org: &OrgId, name: &str, limit: u32) -> StoreResult<Vec<Named>> {
+        let sql = [SOURCES_OF_REGISTRY, WORKFLOWS_OF_REGISTRY];
+        self.sources_and_workflows(sql, org, name, limit).await
+    }
+}
+
+impl SqliteStore {
+    /// What a query of sources and one of workflows find.
+    async fn sources_and_workflows(
+        &self,
+        [sources, workflows]: [&'static str; 2],
+        org: &OrgId,
+        text: &str,
+        limit: u32,
+    ) -> StoreResult<Vec<Named>> {
+        let (org, text) = (org.to_string(), text.to_owned());
         let read = move |c: &rusqlite::Connection| {
             let mut found = Vec::new();
-            for (kind, sql) in
-                [(NamedKind::Source, NAMING_SOURCES), (NamedKind::Workflow, NAMING_WORKFLOWS)]
-            {
-                found.extend(many(c, sql, params![org, id, limit], |row| named(kind, row))?);
+            for (kind, sql) in [(NamedKind::Source, sources), (NamedKind::Workflow, workflows)] {
+                found.extend(many(c, sql, params![org, text, limit], |row| named(kind, row))?);
             }
             Ok(found)
         };

@@ -116,6 +116,8 @@ macro_rules! suite {
             registries {
                 a_registry_is_replaced_by_name,
                 a_key_is_found_in_the_oldest_registry,
+                an_update_keeps_what_it_could_not_index_and_why_it_failed,
+                what_was_deployed_from_a_registry_is_found,
                 earlier_versions_stay_with_the_files_that_they_had,
             }
             stored_files {

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
-use millrace_model::IdSource;
-use millrace_model::clock::Timestamp;
 use millrace_model::component::{
     Artifact, CodeFiles, ComponentType, Hook, Manifest, PropDef, Responds, SavedComponent,
 };
@@ -18,6 +16,7 @@ use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_model::workflow::{Deployment, Drafted, Settings, Trigger, Workflow, WorkflowVersion};
+use millrace_model::{IdSource, Timestamp};
 use serde_json::json;
 
 use super::Database;
@@ -134,6 +133,7 @@ impl Org {
                 others: BTreeMap::from([("lib/ü.mjs".into(), "export default '\u{0}';".into())]),
             }),
             url: Some("https://example.test/a.mjs".into()),
+            registry: Some(super::registries::state("ours", ms)),
             component_type: ComponentType::Action,
             manifest: Manifest {
                 name: Some("Sample".into()),

@@ -8,6 +8,7 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { propsOf } from "~/api/props";
+import type { FromRegistry } from "~/api/schema";
 import { AsCommand } from "~/shell/as-command";
 import { curlOf, line } from "~/shell/command-line";
 import { useRefusal } from "~/shell/session";
@@ -22,6 +23,38 @@ import { Tag, Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { say } from "~/ui/toast";
 import { componentQuery } from "./queries";
+
+/** The registry that code is from, and the state of it that the code was read from. */
+function OfRegistry({ from }: { from: FromRegistry }) {
+  return (
+    <>
+      <div>
+        <dt>Registry</dt>
+        <dd>
+          <Link to="/components" search={{ registry: from.name }} className="link">
+            {from.name}
+          </Link>
+        </dd>
+      </div>
+      {from.revision !== "" && (
+        <div>
+          <dt>Revision</dt>
+          <dd className="mono cut" title={from.revision}>
+            {from.revision.slice(0, 12)}
+          </dd>
+        </div>
+      )}
+      {from.indexed_at !== null && (
+        <div>
+          <dt>Indexed</dt>
+          <dd>
+            <When at={from.indexed_at * 1_000} />
+          </dd>
+        </div>
+      )}
+    </>
+  );
+}
 
 export function ComponentPage({ id }: { id: string }) {
   const { data: component } = useSuspenseQuery(componentQuery(id));
@@ -124,9 +157,10 @@ export function ComponentPage({ id }: { id: string }) {
                   </dd>
                 </div>
               )}
+              {component.registry != null && <OfRegistry from={component.registry} />}
               {"path" in component && (
                 <div className="is-wide">
-                  <dt>File of a registry</dt>
+                  <dt>File of the registry</dt>
                   <dd className="mono wrap">{component.path}</dd>
                 </div>
               )}

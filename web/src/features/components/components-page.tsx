@@ -12,32 +12,42 @@ import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button, buttonClass } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { PageHead, Segments } from "~/ui/pane";
+import { Select } from "~/ui/select";
 import { Tag, Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { InRegistries } from "./in-registries";
-import { componentsQuery } from "./queries";
+import { componentsQuery, registriesQuery } from "./queries";
 
 type Kind = "all" | "published" | "source" | "action";
 
 export function ComponentsPage({
   q,
   kind,
+  registry,
   onFilter,
 }: {
   q: string;
   kind: Kind;
-  onFilter: (filter: { q: string; kind: Kind }) => void;
+  /** The name of the one whose components are shown; none: of any. */
+  registry: string | undefined;
+  onFilter: (filter: { q: string; kind: Kind; registry: string | undefined }) => void;
 }) {
   useTitle("Components");
   const components = useInfiniteQuery(componentsQuery);
+  const registries = useInfiniteQuery(registriesQuery);
+  const names = registries.data?.pages.flatMap((page) => page.data.map(({ name }) => name)) ?? [];
   const field = useRef<HTMLInputElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
   const words = q.toLowerCase();
-  const asked = q.trim() !== "" && kind !== "published";
+  const asked = (q.trim() !== "" || registry !== undefined) && kind !== "published";
   const keys = new Set(
     components.data?.pages.flatMap((page) => page.data.flatMap(({ key }) => key ?? [])),
   );
-  const filtered = useFiltered(components, words !== "" || kind !== "all", "component");
+  const filtered = useFiltered(
+    components,
+    words !== "" || kind !== "all" || registry !== undefined,
+    "component",
+  );
   return (
     <>
       <PageHead
@@ -56,12 +66,12 @@ export function ComponentsPage({
           label="Search names and keys"
           keys="/"
           value={q}
-          onChange={(event) => onFilter({ q: event.target.value, kind })}
+          onChange={(event) => onFilter({ q: event.target.value, kind, registry })}
         />
         <Segments
           label="Kind"
           value={kind}
-          onChange={(next) => onFilter({ q, kind: next })}
+          onChange={(next) => onFilter({ q, kind: next, registry })}
           choices={[
             ["all", "All"],
             ["published", "Published"],
@@ -69,6 +79,18 @@ export function ComponentsPage({
             ["action", "Actions"],
           ]}
         />
+        {(names.length > 0 || registry !== undefined) && (
+          <Select
+            small
+            className="registry-filter"
+            aria-label="Registry"
+            placeholder="Any registry"
+            value={registry ?? null}
+            choices={names.map((name) => ({ value: name, label: name }))}
+            onChange={(name) => onFilter({ q, kind, registry: name })}
+            onClear={() => onFilter({ q, kind, registry: undefined })}
+          />
+        )}
       </div>
       <div className="scroll">
         <ListState
@@ -90,13 +112,15 @@ export function ComponentsPage({
             const shown = items.filter(
               (each) =>
                 `${each.name} ${each.key} ${each.id}`.toLowerCase().includes(words) &&
-                (kind === "all" || (kind === "published" ? each.published : each.type === kind)),
+                (kind === "all" || (kind === "published" ? each.published : each.type === kind)) &&
+                (registry === undefined || each.registry?.name === registry),
             );
             if (shown.length === 0 && filtered.reads) return <SkeletonRows rows={6} />;
+            if (shown.length === 0 && registry !== undefined && asked) return null;
             if (shown.length === 0) {
               return (
                 <Empty title={`None of ${filtered.of} matches.`}>
-                  <Button onClick={() => onFilter({ q: "", kind: "all" })}>
+                  <Button onClick={() => onFilter({ q: "", kind: "all", registry: undefined })}>
                     Remove the filter
                   </Button>
                 </Empty>
@@ -154,6 +178,7 @@ export function ComponentsPage({
           <InRegistries
             words={q}
             type={kind === "source" || kind === "action" ? kind : undefined}
+            registry={registry}
             own={keys}
           />
         )}

@@ -17,10 +17,13 @@ const MOST = 50;
 export function InRegistries({
   words,
   type,
+  registry,
   own,
 }: {
   words: string;
   type: "source" | "action" | undefined;
+  /** Its name; none: of all. */
+  registry: string | undefined;
   own: ReadonlySet<string>;
 }) {
   const query = useDeferredValue(words.trim());
@@ -29,11 +32,18 @@ export function InRegistries({
     error,
     refetch,
   } = useQuery({
-    queryKey: ["component-search", "of-page", query, type],
+    queryKey: ["component-search", "of-page", query, type, registry],
     queryFn: ({ signal }) =>
       data(
         client.GET("/v1/components/search", {
-          params: { query: { query, limit: MOST, ...(type === undefined ? {} : { type }) } },
+          params: {
+            query: {
+              query,
+              limit: MOST,
+              ...(type === undefined ? {} : { type }),
+              ...(registry === undefined ? {} : { registry }),
+            },
+          },
           signal,
         }),
       ),
@@ -43,9 +53,20 @@ export function InRegistries({
   const components = found?.components.filter(({ key }) => !own.has(key));
   return (
     <section aria-labelledby="in-registries">
-      <PaneHead id="in-registries" title="In registries" />
+      <PaneHead
+        id="in-registries"
+        title={registry === undefined ? "In registries" : `In ${registry}`}
+      />
       {error !== null && <ReadFailed what="The registries" error={error} again={refetch} />}
-      {components?.length === 0 && <Empty title="No registry has a component like that." />}
+      {components?.length === 0 && (
+        <Empty
+          title={
+            registry === undefined
+              ? "No registry has a component like that."
+              : `No other component of ${registry} is like that.`
+          }
+        />
+      )}
       {components !== undefined && components.length > 0 && (
         <table className="tbl t-components" aria-label="Components of registries">
           <thead>
@@ -61,19 +82,20 @@ export function InRegistries({
           </thead>
           <tbody>
             {components.map((each) => (
-              <Row key={each.key} of={each} />
+              <Row key={each.key} of={each} shows={registry === undefined} />
             ))}
           </tbody>
         </table>
       )}
-      {components?.length === MOST && (
+      {found?.components.length === MOST && (
         <p className="small dim pad">The {MOST} that fit best. More words find others.</p>
       )}
     </section>
   );
 }
 
-function Row({ of }: { of: FoundComponent }) {
+/** `shows`: the registry is said beside the key. */
+function Row({ of, shows }: { of: FoundComponent; shows: boolean }) {
   const name = of.name === "" ? of.key : of.name;
   return (
     <tr className="tr">
@@ -83,7 +105,10 @@ function Row({ of }: { of: FoundComponent }) {
           {name}
         </Link>
       </td>
-      <td className="mono cut">{of.key}</td>
+      <td className="cut">
+        <span className="mono">{of.key}</span>
+        {shows && of.registry !== null && <span className="dim small"> {of.registry}</span>}
+      </td>
       <td>{of.version !== "" && <Tag>{of.version}</Tag>}</td>
       <td className="mid">{of.type}</td>
       <td className="is-right above">

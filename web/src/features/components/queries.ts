@@ -10,7 +10,10 @@ export const componentsQuery = pagesOf(["components"], (query, signal) =>
   body(
     client.GET("/v1/components", {
       params: {
-        query: { ...query, include: "id,name,key,version,type,published,component_url,created_at" },
+        query: {
+          ...query,
+          include: "id,name,key,version,type,published,component_url,registry,created_at",
+        },
       },
       signal,
     }),
@@ -33,6 +36,27 @@ export const componentQuery = (id: string) => {
   });
 };
 
-export const registriesQuery = pagesOf(["registries"], (query, signal) =>
+/** A registry, with the files that its last update could not index. */
+export const registryQuery = (name: string) =>
+  queryOptions({
+    queryKey: ["registries", "one", name],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/registries/{name}", { params: { path: { name } }, signal })),
+  });
+
+/** What was deployed from a registry. */
+export const registryUsesQuery = (name: string) =>
+  queryOptions({
+    queryKey: ["registries", "uses", name],
+    queryFn: async ({ signal }) => {
+      const params = { path: { name }, query: { dry_run: true } };
+      const { would_go } = await data(client.DELETE("/v1/registries/{name}", { params, signal }));
+      return would_go?.uses ?? [];
+    },
+    staleTime: 0,
+    gcTime: 0,
+  });
+
+export const registriesQuery = pagesOf(["registries", "list"], (query, signal) =>
   body(client.GET("/v1/registries", { params: { query }, signal })),
 );

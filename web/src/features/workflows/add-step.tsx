@@ -6,6 +6,7 @@ import { useDeferredValue, useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
+import { useEnterFirst } from "~/shell/enter-first";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
@@ -29,7 +30,11 @@ export function AddStep({
   const address = addressOf(words);
   const query = useDeferredValue(address === undefined ? words.trim() : "");
   const field = useRef<HTMLInputElement>(null);
-  const { data: found, error } = useQuery({
+  const {
+    data: found,
+    error,
+    isPlaceholderData,
+  } = useQuery({
     ...actionsQuery(query),
     enabled: query !== "",
     placeholderData: keepPreviousData,
@@ -38,7 +43,12 @@ export function AddStep({
   const actions = address !== undefined ? [] : query === "" ? own : (found ?? []);
   const addAction = (key: string) =>
     onAdd({ runs: { kind: "action", component: key }, props: {} }, key.replaceAll("-", "_"));
-  // Enter takes the first hit, which stands on top.
+  const isAnswered = query === words.trim() && found !== undefined && !isPlaceholderData;
+  const enter = useEnterFirst(
+    words.trim(),
+    error !== null ? [] : isAnswered ? found : undefined,
+    ({ key }) => addAction(key),
+  );
   const ownCode = (
     <li>
       <button
@@ -66,10 +76,10 @@ export function AddStep({
           value={words}
           onChange={(event) => setWords(event.target.value)}
           onKeyDown={(event) => {
-            const [first] = actions;
-            if (event.key !== "Enter" || query === "" || first === undefined) return;
+            const asks = address === undefined && words.trim() !== "";
+            if (event.key !== "Enter" || event.nativeEvent.isComposing || !asks) return;
             event.preventDefault();
-            addAction(first.key);
+            enter();
           }}
         />
         {error !== null && (

@@ -1,0 +1,95 @@
+/** Dialog that updates a registry: the command, or an archive from this browser. */
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Upload } from "lucide-react";
+import { useRef } from "react";
+import { sentence } from "~/api/errors";
+import { updateRegistry } from "~/api/files";
+import type { Registry } from "~/api/schema";
+import { line } from "~/shell/command-line";
+import { ShellBlock } from "~/shell/shell-block";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { CloseDialog, Dialog } from "~/ui/dialog";
+import { plural } from "~/ui/format";
+import { say } from "~/ui/toast";
+
+export function UpdateRegistry({
+  registry: { name },
+  onClose,
+}: {
+  registry: Registry;
+  onClose: () => void;
+}) {
+  const queries = useQueryClient();
+  const input = useRef<HTMLInputElement>(null);
+  const update = useMutation({
+    mutationFn: (archive: File) => updateRegistry(name, archive),
+    onSuccess: ({ component_count, unindexed_count }) => {
+      onClose();
+      say({
+        title: `${name} is updated`,
+        about: `${plural(component_count, "component")}, ${plural(unindexed_count ?? 0, "file")} not indexed.`,
+      });
+    },
+    // A refused update is kept with the registry.
+    onSettled: () => {
+      void queries.invalidateQueries({ queryKey: ["registries"] });
+      void queries.invalidateQueries({ queryKey: ["component-search"] });
+      void queries.invalidateQueries({ queryKey: ["registry-component"] });
+    },
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Update registry"
+      about={name}
+      size="middle"
+      foot={
+        <>
+          <CloseDialog />
+          <Button
+            look="primary"
+            icon={Upload}
+            busy={update.isPending && "Uploading…"}
+            onClick={() => input.current?.click()}
+          >
+            Upload an archive…
+          </Button>
+        </>
+      }
+    >
+      <div className="dialog-body">
+        <p className="mid">
+          The command line reads the registry again where it is from, on the machine that added it.
+          The server reads no address of a registry by itself:
+        </p>
+        <ShellBlock
+          text={line`millrace registry update ${name}`}
+          label="Copy the command that updates"
+        />
+        <p className="mid">
+          Or upload a <code className="mono">.tar.gz</code> of the whole tree. It replaces all
+          components of the registry, or nothing where it cannot be read.
+        </p>
+        <input
+          ref={input}
+          type="file"
+          accept=".tar.gz,.tgz,application/gzip"
+          hidden
+          onChange={(event) => {
+            const [archive] = event.target.files ?? [];
+            event.target.value = "";
+            if (archive !== undefined) update.mutate(archive);
+          }}
+        />
+        {update.error !== null && (
+          <Banner kind="failed" role="alert" title="The registry stays as it was">
+            {sentence(update.error)}
+          </Banner>
+        )}
+      </div>
+    </Dialog>
+  );
+}
