@@ -20,10 +20,7 @@ async fn keep_from_deletion(t: &Transaction<'_>, s: &Subscription) -> StoreResul
     number(t, sql, &[&vec![text(&s.emitter_id), text(&s.listener_id)]]).await.map(|_| ())
 }
 
-pub(crate) async fn subscribe(
-    c: &Transaction<'_>,
-    s: &Subscription,
-) -> StoreResult<Subscription> {
+pub(crate) async fn subscribe(c: &Transaction<'_>, s: &Subscription) -> StoreResult<Subscription> {
     keep_from_deletion(c, s).await?;
     // An update that changes nothing, because DO NOTHING returns no row; SQLite reads the row in a
     // second statement.
