@@ -4,7 +4,7 @@
 // (`calls_per_isolate`) does AsyncLocalStorage decide.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import { giveUp, JSON, later, ownText, soon } from "./kept.ts";
+import { giveUp, JSON, later, now, ownText, soon } from "./kept.ts";
 import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */
@@ -125,7 +125,7 @@ export class CallContext implements Scope {
   log(level: string, text: string): void {
     if (this.#done && this.#lateLines++ >= LATE_LINES_MAX) return;
     const late = this.#done ? `,"late":true` : "";
-    this.#write(`{"id":${this.id},"t":"log","level":"${level}","text":${JSON.stringify(text)},"ts":${Date.now()}${late}}`);
+    this.#write(`{"id":${this.id},"t":"log","level":"${level}","text":${JSON.stringify(text)},"ts":${now()}${late}}`);
   }
 
   /** The call is not over before this has settled. Whoever holds the promise deals with its failure. */

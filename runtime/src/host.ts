@@ -11,11 +11,12 @@ import { dollar } from "./dollar.ts";
 import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
 import { isA } from "./instances.ts";
-import { giveUp, JSON, later, ownText, soon } from "./kept.ts";
+import { deleteFrom, giveUp, JSON, later, ownText, soon } from "./kept.ts";
 import { boundReads, loadModules, moduleOf, sourcesOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";
+import { builtInsReplaced, keepBuiltIns } from "./replaced.ts";
 import { runSource } from "./source.ts";
 import { leadTmp, OWN_TMP } from "./tmp.ts";
 import type { Bag, CallFrame } from "./types.ts";
@@ -28,6 +29,8 @@ const underWay = new Map<number, CallContext>();
 const ahead: { frame: CallFrame; text: string }[] = [];
 /** What the call that ended last started goes on. */
 let leftRunning = false;
+/** A call left built-ins replaced: no further call begins here, and the process ends with the last one that is under way. */
+let leaves = false;
 /** Runs what it is given in the context that there was before any call. */
 const inNoCall = AsyncLocalStorage.snapshot();
 
@@ -47,6 +50,7 @@ async function load(frame: Bag): Promise<void> {
     leadHosted(sources);
     if (frame["one_call"] === true) serveOneCall();
     await loadModules(modules);
+    keepBuiltIns();
     wire.send({ t: "loaded" });
   } catch (error) {
     wire.send({ t: "load_failed", error: wireError(error) });
@@ -159,10 +163,16 @@ async function perform(frame: CallFrame, text: string, call: CallContext): Promi
   }
 }
 
+const LEFT_REPLACED = "the code left a built-in function replaced, such as `Array.prototype.push`: its process ends with this run, and the next run begins in a new one; put the function back, or replace it while the module loads";
+
 /** Ends a call. The next one of an isolate that serves one at a time begins once what this one started has ended: `next` begins it. */
 function end(call: CallContext, tail: string, goesOn: () => boolean, next = () => void soon(beginNext)): void {
   if (call.done) return;
-  const left = goesOn();
+  if (!leaves && builtInsReplaced()) {
+    leaves = true;
+    call.log("warn", LEFT_REPLACED);
+  }
+  const left = leaves || goesOn();
   const mark = left ? `"left_running":true,` : "";
   try {
     call.finish(mark + tail);
@@ -170,8 +180,9 @@ function end(call: CallContext, tail: string, goesOn: () => boolean, next = () =
     // It fits no frame.
     call.finish(mark + failure(call, error));
   }
-  underWay.delete(call.id);
+  deleteFrom(underWay, call.id);
   over(call);
+  if (leaves) return leave();
   if (!left) {
     if (ahead.length > 0) next();
     return;
@@ -182,6 +193,17 @@ function end(call: CallContext, tail: string, goesOn: () => boolean, next = () =
     leftRunning = false;
     wire.send({ t: "quiet" });
   });
+}
+
+/** To the server it is a call that left something running: it gives no other one, until the process is gone. */
+function leave(): void {
+  leftRunning = true;
+  if (underWay.size > 0) return;
+  try {
+    giveBack();
+  } finally {
+    wire.leave();
+  }
 }
 
 function take(frame: CallFrame, text: string): void {

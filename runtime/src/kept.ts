@@ -11,6 +11,7 @@ const call = Function.prototype.bind.bind(Function.prototype.call) as <S, A exte
 const indexOf = call(String.prototype.indexOf);
 const charCodeAt = call(String.prototype.charCodeAt);
 const slice = call(String.prototype.slice);
+export const deleteFrom = call(Map.prototype.delete) as <K, V>(map: Map<K, V>, key: K) => boolean;
 /** Entries of a map without an iterator. */
 export const eachEntry = call(Map.prototype.forEach) as <K, V>(map: Map<K, V>, take: (value: V, key: K) => void) => void;
 
@@ -76,7 +77,7 @@ export const JSON = {
   }) as typeof stringify,
 };
 export const { writeSync } = fs;
-const reallyExit = process.reallyExit.bind(process);
+export const reallyExit = process.reallyExit.bind(process);
 const STDERR = 2;
 
 /** Ends the process where this program itself fails, as where code replaced a function of the language that it needs: the server then fails what is under way at once, where it would wait for it to the end of its time. */
@@ -88,6 +89,7 @@ export function giveUp(error: unknown): never {
   }
   return reallyExit(70) as never;
 }
+export const { now } = Date;
 export const later = globalThis.setTimeout;
 export const soon = globalThis.setImmediate;
 export const Buffer = { alloc, allocUnsafe, byteLength, concat };

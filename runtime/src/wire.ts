@@ -2,7 +2,7 @@
 // loop right after.
 import { Socket } from "node:net";
 
-import { Buffer, copyInto, giveUp, JSON, ownText, readUInt32LE, subarray, textOf, writeSync, writeText, writeUInt32LE } from "./kept.ts";
+import { Buffer, copyInto, giveUp, JSON, later, ownText, readUInt32LE, reallyExit, subarray, textOf, writeSync, writeText, writeUInt32LE } from "./kept.ts";
 
 const WIRE = 3;
 /** Bytes that are read at once, into the same room each time. */
@@ -11,6 +11,9 @@ const READ_MAX = 64 << 10;
 const FRAME_BYTES_MAX = 64 << 20;
 /** The server ends a host that sends a longer one. */
 const SENT_BYTES_MAX = 16 << 20;
+
+/** How often it is looked whether all is written before the process ends, milliseconds. */
+const WRITTEN_LOOK = 5;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -26,6 +29,7 @@ export class Wire {
   /** The beginning of a frame that has not come whole. */
   #rest: Buffer = NOTHING;
   #together: Buffer[] | undefined;
+  #leaves = false;
 
   /** `onFrame` gets a frame and its text. */
   start(onFrame: (frame: Record<string, unknown>, text: string) => void): void {
@@ -93,7 +97,19 @@ export class Wire {
       this.#together = undefined;
       const first = all[0];
       if (first) this.#write(all.length === 1 ? first : Buffer.concat(all));
+      if (this.#leaves) this.#exitOnceWritten();
     }
+  }
+
+  /** Ends the process once what was sent is written. */
+  leave(): void {
+    this.#leaves = true;
+    if (!this.#together) this.#exitOnceWritten();
+  }
+
+  #exitOnceWritten(): void {
+    if (!this.#socket || this.#socket.writableLength === 0) reallyExit(0);
+    later(() => this.#exitOnceWritten(), WRITTEN_LOOK);
   }
 
   /** A stream costs much more than the system call. It takes what the wire has no room for, and what comes until that is written. */

@@ -86,6 +86,77 @@ test("a built-in function that code replaces with one that throws leaves no call
   await Promise.all([lane(), lane(), lane(), lane()]);
 });
 
+/** The code with which a host exits by itself, once all that it sent is read. */
+async function exitOf(host) {
+  let late;
+  const tooLate = new Promise((_, reject) => (late = setTimeout(() => reject(new Error("the host goes on")), 20_000)));
+  return Promise.race([host.closed, tooLate]).finally(() => clearTimeout(late));
+}
+
+const LEFT_REPLACED = [
+  "Array.prototype.pop", "Array.prototype.push", "Array.prototype.shift", "Array.prototype.splice", "Array.prototype[Symbol.iterator]", "Map.prototype.get", "Map.prototype.set", "Map.prototype.delete",
+  "Set.prototype.add", "WeakMap.prototype.get", "Promise.prototype.then", "Promise.all", "JSON.stringify", "JSON.parse", "Function.prototype.call", "Object.defineProperty", "Object.hasOwn",
+  "Object.prototype.then", "RegExp.prototype.exec", "Date.now", "globalThis.setTimeout", "globalThis.Map", "process.nextTick", "Buffer.from",
+];
+
+test("a call that leaves a built-in replaced after it awaited something is the last one of its process", async () => {
+  const code = (name, by) => `export default { async run() { await null; ${name} = ${by}; return 1; } };`;
+  const rest = LEFT_REPLACED.flatMap((name) => ["() => { throw new TypeError('replaced'); }", "function () { return undefined; }"].map((by) => ({ name, by })));
+  const lane = async () => {
+    for (let one = rest.pop(); one; one = rest.pop()) {
+      const host = await Host.load({ m: code(one.name, one.by) }, { one_call: true });
+      try {
+        host.send({ t: "call", id: 1, deadline_ms: 5000, module: "m", props: {}, ...workflow({}) });
+        host.send({ t: "call", id: 2, deadline_ms: 5000, module: "m", props: {}, ...workflow({}) });
+        // Where it comes to an end that it can no longer show, it has an exit code of its own.
+        const code = await exitOf(host);
+        const said = done(host.frames.filter((frame) => frame.id === 1));
+        assert.ok(said ? code === 0 && said.left_running === true : code !== 0, `${one.name} = ${one.by}: ${code}, ${JSON.stringify(said)}`);
+        const next = host.frames.filter((frame) => frame.id === 2);
+        assert.ok(next.every((frame) => frame.t === "back"), `${one.name} = ${one.by}: ${JSON.stringify(next)}`);
+      } finally {
+        host.end();
+      }
+    }
+  };
+  await Promise.all([lane(), lane(), lane(), lane()]);
+});
+
+test("a call that puts a built-in back, and a module that replaces one while it loads, leave their process to the next call", async () => {
+  const backAgain = `const { push } = Array.prototype;
+    export default { async run() { Array.prototype.push = function (...all) { return push.call(this, ...all); }; await null; [].push(1); Array.prototype.push = push; return 1; } };`;
+  const whileLoading = `const { push } = Array.prototype; Array.prototype.push = function (...all) { return push.call(this, ...all); };
+    export default { async run() { await null; return 1; } };`;
+  for (const code of [backAgain, whileLoading]) {
+    const host = await Host.load({ m: code }, { one_call: true });
+    try {
+      for (const id of [1, 2]) {
+        const frames = await host.call(id, workflow({}));
+        assert.deepEqual([done(frames).ok, done(frames).left_running, finished(frames).exports.$return_value], [true, undefined, 1]);
+      }
+    } finally {
+      host.end();
+    }
+  }
+});
+
+test("the process of several calls ends with the last of them, once one left a built-in replaced", async () => {
+  const code = `import { setTimeout as later } from "node:timers/promises";
+    let replaced; const isReplaced = new Promise((resolve) => (replaced = resolve));
+    export default { async run({ waits }) { if (waits) await isReplaced.then(() => later(50)); else { Array.prototype.at = Array.prototype.map = () => []; replaced(); } } };`;
+  const host = await Host.load({ m: code });
+  try {
+    host.send({ t: "call", id: 1, deadline_ms: 5000, module: "m", props: {}, ...workflow({ waits: true }) });
+    host.send({ t: "call", id: 2, deadline_ms: 5000, module: "m", props: {}, ...workflow({ waits: false }) });
+    assert.equal(await exitOf(host), 0);
+    const ends = host.frames.filter((frame) => frame.t === "done").map(({ id, ok, left_running }) => [id, ok, left_running]);
+    assert.deepEqual(ends.sort(), [[1, true, true], [2, true, true]]);
+    assert.ok(host.frames.some((frame) => frame.t === "log" && frame.text.includes("left a built-in function replaced")));
+  } finally {
+    host.end();
+  }
+});
+
 test("an error that cannot be shown as code replaced what shows it says so, and what it said stays hidden", async () => {
   const code = `export default { run() { RegExp.prototype.exec = () => { throw new TypeError("replaced"); }; throw new Error("a secret"); } };`;
   const host = await Host.load({ m: code });

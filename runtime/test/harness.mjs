@@ -26,6 +26,7 @@ export class Host {
   constructor() {
     this.child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "inherit", "pipe"], env: {} });
     this.exited = new Promise((resolve) => this.child.on("exit", (code) => resolve(code)));
+    this.closed = new Promise((resolve) => this.child.on("close", (code) => resolve(code)));
     this.exited.then(() => this.#wake());
     // A test that fails does not keep its host; what waits for a frame keeps the tests.
     this.child.unref();

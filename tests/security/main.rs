@@ -32,6 +32,7 @@ mod pauses;
 mod reach;
 mod rebinding;
 mod refusals;
+mod replaced;
 mod requests;
 mod resources;
 mod roles;

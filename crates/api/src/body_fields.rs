@@ -1,7 +1,7 @@
 //! Fields of a JSON body: each there once, known to its route, and nested within bounds.
 
 use millrace_model::json;
-use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde_json::{Map, Value};
 
 use crate::contract::known::Known;
@@ -35,9 +35,6 @@ pub(crate) fn merge(
     let mut fields = Fields { known, read: Map::new(), unknown: None };
     let mut reader = serde_json::Deserializer::from_slice(body);
     let read = reader.deserialize_any(&mut fields).and_then(|()| reader.end());
-    if let (Some(name), Some(known)) = (&fields.unknown, known) {
-        return Err(known.refuse(name));
-    }
     read.map_err(|e| match e.classify() {
         _ if nested > NESTED_MAX && e.to_string().starts_with(TOO_DEEP) => too_deep(),
         // Of JSON that is right there is nothing else to say.
@@ -46,12 +43,16 @@ pub(crate) fn merge(
         )),
         _ => ApiError::malformed_json(format!("the body is not JSON: {e}")),
     })?;
+    if let (Some(name), Some(known)) = (&fields.unknown, known) {
+        return Err(known.refuse(name));
+    }
     params.extend(fields.read);
     Ok(())
 }
 
 /// Reader of a body's fields, each there once: of two, one reader would take the first and another
-/// the last. It ends at the first field that the route does not take.
+/// the last. From the first field that the route does not take on, it only looks whether the rest
+/// is JSON.
 struct Fields<'k> {
     known: Option<&'k Known>,
     read: Map<String, Value>,
@@ -69,11 +70,17 @@ impl<'de> Visitor<'de> for &mut Fields<'_> {
         Ok(())
     }
 
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        Err(serde::de::Error::invalid_type(Unexpected::Other("a list"), &self))
+    }
+
     fn visit_map<A: MapAccess<'de>>(self, mut given: A) -> Result<(), A::Error> {
         while let Some(name) = given.next_key::<String>()? {
             if self.known.is_some_and(|known| !known.takes(&name)) {
                 self.unknown = Some(name);
-                return Err(serde::de::Error::custom("an unknown field"));
+                given.next_value::<IgnoredAny>()?;
+                while given.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                return Ok(());
             }
             if self.read.contains_key(&name) {
                 return Err(serde::de::Error::custom(format!(
@@ -96,6 +103,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::contract::routes::Needs;
     use crate::params::query;
 
     #[test]
@@ -115,13 +123,32 @@ mod tests {
             Ok(json!({ "a": { "c": null }, "b": "2" }))
         );
         assert_eq!(check("a=x+y%26", "null"), Ok(json!({ "a": "x y&" })));
-        assert!(check("", "[1]").unwrap_err().contains("expected an object"));
+        for list in ["[1]", "[]", r#"[{"a": 1}]"#] {
+            assert!(check("", list).unwrap_err().contains("a list, expected an object"));
+        }
         assert!(
             check("", r#"{"a": 1, "a": 2}"#)
                 .unwrap_err()
                 .contains("`a` is given twice; give it once")
         );
         assert!(check("", "{").unwrap_err().contains("malformed_json"));
+    }
+
+    #[test]
+    fn a_body_that_is_not_json_is_said_to_be_none_before_any_unknown_field() {
+        let known = Known::new("post", "/things", Needs::AnyKey, &[], Vec::new(), Vec::new());
+        let refused = |body: &str| {
+            format!("{:?}", merge(&mut Map::new(), body.as_bytes(), Some(&known)).unwrap_err())
+        };
+        for body in
+            [r#"{"zz":"#, r#"{"zz":1"#, r#"{"zz":1,"yy":}"#, r#"{"zz":1} x"#, r#"{"zz":{"a":[1,}}"#]
+        {
+            assert!(refused(body).contains("malformed_json"), "{body}: {}", refused(body));
+        }
+        for body in [r#"{"zz":1}"#, r#"{"zz":{"a":[1]},"yy":2,"yy":3}"#] {
+            let said = refused(body);
+            assert!(said.contains("unknown_field") && said.contains("`zz`"), "{body}: {said}");
+        }
     }
 
     #[test]

@@ -83,7 +83,10 @@ fn refusal(field: String, found: Option<&Value>, text: &str) -> EngineError {
             let found = millrace_model::shown(&found.to_string());
             format!("`{field}` is `{found}`, allowed is {allowed}")
         }
-        _ => format!("`{field}` is not of the expected form: {text}"),
+        (Some(allowed), None) => {
+            format!("`{field}` is not of the expected form: allowed is {allowed}")
+        }
+        (None, _) => format!("`{field}` is not of the expected form: {text}"),
     };
     EngineError::invalid(&field, message)
 }

@@ -7,13 +7,21 @@ use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_store::{ListenerChange, StoreError, StoreResult, SubscriptionKey};
 
 use crate::db::{database, text};
-use crate::rows::{self, execute, many, one};
+use crate::rows::{self, execute, many, number, one};
 use crate::webhooks;
 
-pub(crate) async fn subscribe(
-    c: &impl GenericClient,
-    s: &Subscription,
-) -> StoreResult<Subscription> {
+/// Waits for deletions of the emitter and the listener that are under way, and keeps later ones from
+/// passing: a deletion removes the subscriptions that it sees, and whoever looks after the insert
+/// sees those that came before it.
+async fn keep_from_deletion(t: &Transaction<'_>, s: &Subscription) -> StoreResult<()> {
+    let sql = "SELECT (SELECT count(*) FROM (SELECT 1 FROM sources WHERE id = ANY ($1::text[]) ORDER BY id FOR KEY SHARE) AS held)
+            + (SELECT count(*) FROM (SELECT 1 FROM workflows WHERE id = ANY ($1::text[]) ORDER BY id FOR KEY SHARE) AS held)
+            + (SELECT count(*) FROM (SELECT 1 FROM webhooks WHERE id = ANY ($1::text[]) ORDER BY id FOR KEY SHARE) AS held)";
+    number(t, sql, &[&vec![text(&s.emitter_id), text(&s.listener_id)]]).await.map(|_| ())
+}
+
+pub(crate) async fn subscribe(c: &Transaction<'_>, s: &Subscription) -> StoreResult<Subscription> {
+    keep_from_deletion(c, s).await?;
     // An update that changes nothing, because DO NOTHING returns no row; SQLite reads the row in a
     // second statement.
     let sql = format!(

@@ -1,7 +1,19 @@
 //! Keys, tokens and secrets of this server in the headers of a request to an endpoint: a client
 //! sends them there by mistake, and neither code nor history gets them.
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
 use crate::tenants::keys::KEY_CHARS;
+
+/// Base64 as clients write it, with padding or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// Headers in which clients send credentials.
 const HEADERS: [&str; 5] =
@@ -17,7 +29,23 @@ pub(crate) fn hide(headers: &mut [(String, String)]) {
         if value.contains("mr") {
             *value = hidden(value);
         }
+        if is_basic_with_secret(value) {
+            *value = format!("Basic {HIDDEN}");
+        }
     }
+}
+
+/// Whether the user or the password of `Basic` credentials is such a secret.
+fn is_basic_with_secret(value: &str) -> bool {
+    let Some((scheme, given)) = value.trim_start().split_once(char::is_whitespace) else {
+        return false;
+    };
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return false;
+    }
+    let Ok(decoded) = BASE64.decode(given.trim()) else { return false };
+    let text = String::from_utf8_lossy(&decoded);
+    hidden(&text) != text
 }
 
 fn hidden(value: &str) -> String {
@@ -48,6 +76,7 @@ mod tests {
     #[test]
     fn secrets_of_this_server_are_hidden_and_others_stay() {
         let tail = "aB3".repeat(14)[..KEY_CHARS].to_owned();
+        let basic = |text: &str| format!("Basic {}", BASE64.encode(text));
         for (name, given, expected) in [
             ("authorization", format!("Bearer mr_{tail}"), "Bearer ***"),
             ("authorization", format!("mrt_{tail}"), "***"),
@@ -60,6 +89,17 @@ mod tests {
             ("cookie", "ä=mr_1; x=mr_".to_owned(), "ä=mr_1; x=mr_"),
             ("authorization", "Bearer mr_short".to_owned(), "Bearer mr_short"),
             ("authorization", "Basic dTpw".to_owned(), "Basic dTpw"),
+            ("authorization", basic(&format!("mr_{tail}:")), "Basic ***"),
+            ("authorization", basic(&format!("user:mrt_{tail}")), "Basic ***"),
+            ("proxy-authorization", basic(&format!("ü:mru_{tail}")), "Basic ***"),
+            (
+                "authorization",
+                format!(" basic\t {} ", BASE64.encode(format!("mr_{tail}")).trim_end_matches('=')),
+                "Basic ***",
+            ),
+            ("authorization", basic("user:mr_short"), "Basic dXNlcjptcl9zaG9ydA=="),
+            ("authorization", "Basic %%%".to_owned(), "Basic %%%"),
+            ("authorization", "Basic".to_owned(), "Basic"),
         ] {
             let mut headers = [(name.to_owned(), given)];
             hide(&mut headers);

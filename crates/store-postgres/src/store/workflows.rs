@@ -93,7 +93,7 @@ impl Workflows for PostgresStore {
     }
 
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {
-        subscriptions::subscribe(&self.db.client().await?, &subscription).await
+        transaction!(self.db, |t| subscriptions::subscribe(&t, &subscription))
     }
     async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
         subscriptions::unsubscribe(&self.db.client().await?, org, key).await

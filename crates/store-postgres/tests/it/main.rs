@@ -11,6 +11,7 @@ mod cluster;
 mod order;
 mod own;
 mod pruned_at_once;
+mod subscribed;
 
 millrace_store::suite!(crate::fresh);
 

@@ -51,7 +51,7 @@ pub async fn claim(store: &dyn Store, node: &str, limit: u32) -> Vec<RunId> {
 }
 
 /// A source, without the ceremony.
-async fn source(database: &Database, ids: &IdSource) -> SourceId {
+pub async fn source(database: &Database, ids: &IdSource) -> SourceId {
     let id = SourceId::generate(ids);
     let sql = format!(
         "INSERT INTO organizations VALUES ('o_a', '', '', '', '', 0);

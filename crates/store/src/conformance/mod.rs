@@ -190,6 +190,7 @@ macro_rules! suite {
             }
             subscriptions {
                 subscribing_again_gives_the_one_that_exists,
+                a_source_deleted_meanwhile_keeps_no_subscription_that_a_later_look_leaves,
                 unsubscribing_says_whether_there_was_one,
                 subscriptions_are_of_their_organization,
                 listeners_are_distinct_and_active,

@@ -41,6 +41,26 @@ pub async fn subscribing_again_gives_the_one_that_exists(database: &dyn Database
     assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads").len(), 5);
 }
 
+pub async fn a_source_deleted_meanwhile_keeps_no_subscription_that_a_later_look_leaves(
+    database: &dyn Database,
+) {
+    let org = Org::first(database).await;
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        let source = org.add_source(name).await;
+        let subscription = org.subscription(source.id.as_str(), "p_b", "");
+        let subscribe = async {
+            org.store.subscribe(subscription.clone()).await.expect("subscribes");
+            // As the engine does: a source that is gone by now did not see the subscription.
+            if org.store.source(&org.id, &source.id).await.expect("reads").is_none() {
+                org.store.unsubscribe(&org.id, &key(&subscription)).await.expect("answers");
+            }
+        };
+        let ((), deleted) = tokio::join!(subscribe, org.store.delete_source(&org.id, &source.id));
+        deleted.expect("deletes");
+        assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads"), []);
+    }
+}
+
 pub async fn unsubscribing_says_whether_there_was_one(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
