@@ -303,13 +303,17 @@ impl Accounts {
         let mut credentials = state.fields;
         let life = take_over(&mut credentials, client, &tokens, self.ctx.now());
         match state.account {
-            Some(id) => {
+            Some(id) => loop {
                 let account = self.find(&caller, &id).await?;
-                let mut kept = self.open_sealed(&account)?;
-                kept.extend(credentials);
-                let account = self.store_credentials(account, kept, life).await?;
-                Ok(AccountView { account, app, credentials: None, warnings: Vec::new() })
-            }
+                if let Some(account) = self.store_tokens(&account, &credentials, life).await? {
+                    return Ok(AccountView {
+                        account,
+                        app,
+                        credentials: None,
+                        warnings: Vec::new(),
+                    });
+                }
+            },
             None => {
                 note_life(&mut credentials, life);
                 let expires_at = life.map(|life| self.ctx.now().plus_ms(life));

@@ -29,6 +29,9 @@ const REFRESH_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked whether another server has refreshed a token.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// The key of `$auth` with which tokens are refreshed.
+const REFRESH_TOKEN: &str = "oauth_refresh_token";
+
 /// Refreshes that this server makes in the background, by account.
 #[derive(Default)]
 pub(in crate::tenants) struct Refreshes(Mutex<HashMap<AccountId, Running>>);
@@ -170,8 +173,8 @@ impl Accounts {
         let Some(app) = self.apps.find(&account.org_id, &account.app).await? else {
             return Ok(account);
         };
-        let mut credentials = self.open_sealed(&account)?;
-        let token = credentials.get("oauth_refresh_token").and_then(Value::as_str);
+        let credentials = self.open_sealed(&account)?;
+        let token = credentials.get(REFRESH_TOKEN).and_then(Value::as_str);
         let (Some(client), Some(token)) = (&app.definition.oauth, token.map(str::to_owned)) else {
             return if account.expires_at.is_some_and(|at| at <= self.ctx.now()) {
                 let problem = "its token ended, and the provider gave none to refresh it";
@@ -180,13 +183,13 @@ impl Accounts {
                 Ok(account)
             };
         };
-        match self.refreshed_tokens(&app, client, &credentials, token).await? {
+        match self.refreshed_tokens(&app, client, &credentials, &token).await? {
             Ok(tokens) => {
                 let before = life_of(&credentials).or_else(|| life_of_record(&account));
-                let life = take_over(&mut credentials, client, &tokens, self.ctx.now());
+                let mut values = Map::new();
+                let life = take_over(&mut values, client, &tokens, self.ctx.now());
                 // A provider that names no end again keeps to the one it named before.
-                let life = life.or(before);
-                self.store_credentials(account, credentials, life).await
+                self.store_refreshed(account, &token, &values, life.or(before)).await
             }
             Err(Failure { why, is_final: true }) => {
                 let problem =
@@ -203,16 +206,16 @@ impl Accounts {
         app: &App,
         client: &OauthClient,
         credentials: &Map<String, Value>,
-        token: String,
+        token: &str,
     ) -> Result<Result<super::Tokens, Failure>, EngineError> {
         let (provider, secrets) = self.provider(app, client)?;
         let access_token = credentials.get("oauth_access_token").and_then(Value::as_str);
-        let secrets = secrets.and(&token).and(access_token.unwrap_or_default());
+        let secrets = secrets.and(token).and(access_token.unwrap_or_default());
         let http = match self.provider_client(&client.token_url).await {
             Ok(http) => http,
             Err(why) => return Ok(Err(Failure { why: why.to_string(), is_final: false })),
         };
-        let token = RefreshToken::new(token);
+        let token = RefreshToken::new(token.to_owned());
         let answer =
             provider.exchange_refresh_token(&token).request_async(&BoundedClient(http)).await;
         Ok(answer.map_err(|error| failure(&error, &secrets)))
@@ -266,14 +269,38 @@ impl Accounts {
         }
     }
 
-    /// Stores the values of an account with a token that lives for `life` milliseconds.
-    pub(super) async fn store_credentials(
+    /// Stores the tokens that a refresh token gave. Names and fields that others changed meanwhile
+    /// stay; where another token was stored, as by a new connection, these are not needed.
+    async fn store_refreshed(
         &self,
-        account: Account,
-        mut credentials: Map<String, Value>,
+        mut account: Account,
+        refresh_token: &str,
+        tokens: &Map<String, Value>,
         life: Option<i64>,
     ) -> Result<Account, EngineError> {
+        loop {
+            if let Some(stored) = self.store_tokens(&account, tokens, life).await? {
+                return Ok(stored);
+            }
+            let current = self.ctx.store.account(&account.org_id, &account.id).await?;
+            account = current.ok_or_else(|| EngineError::not_found("account", &account.id))?;
+            if self.open_sealed(&account)?.get(REFRESH_TOKEN) != Some(&refresh_token.into()) {
+                return Ok(account);
+            }
+        }
+    }
+
+    /// Stores values with a token that lives for `life` milliseconds beside those that the account
+    /// has. None: the account was changed meanwhile.
+    pub(super) async fn store_tokens(
+        &self,
+        account: &Account,
+        values: &Map<String, Value>,
+        life: Option<i64>,
+    ) -> Result<Option<Account>, EngineError> {
         let now = self.ctx.now();
+        let mut credentials = self.open_sealed(account)?;
+        credentials.extend(values.clone());
         note_life(&mut credentials, life);
         let changed = Account {
             credentials: self.seal_credentials(&account.id, &credentials)?,
@@ -282,14 +309,11 @@ impl Accounts {
             expires_at: life.map(|life| now.plus_ms(life)),
             version: account.version + 1,
             updated_at: now,
-            ..account
+            ..account.clone()
         };
         match self.ctx.store.update_account(changed.clone()).await {
-            Err(StoreError::StateChanged) => {
-                let current = self.ctx.store.account(&changed.org_id, &changed.id).await?;
-                current.ok_or_else(|| EngineError::not_found("account", &changed.id))
-            }
-            done => Ok(done.map(|()| changed)?),
+            Err(StoreError::StateChanged) => Ok(None),
+            done => Ok(done.map(|()| Some(changed))?),
         }
     }
 }
