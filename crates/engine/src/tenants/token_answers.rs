@@ -114,7 +114,7 @@ fn tokens(mut fields: Map<String, Value>) -> Map<String, Value> {
     let ends_in = fields
         .remove("expires_in")
         .filter(|given| !given.is_null())
-        .or_else(|| fields.get("expires").cloned().filter(|given| is_duration(given)))
+        .or_else(|| fields.get("expires").cloned().filter(is_duration))
         .and_then(|given| seconds(&given))
         // A token that cannot be refreshed and ends as it is given has no end (Mailchimp).
         .filter(|seconds| *seconds > 0 || fields.contains_key("refresh_token"));

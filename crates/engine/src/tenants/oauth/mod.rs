@@ -5,6 +5,8 @@ pub(crate) mod connect;
 pub(crate) mod provider_secrets;
 pub(super) mod refresh;
 mod revoke;
+#[cfg(test)]
+mod tests;
 pub(super) mod token_life;
 
 use std::time::Duration;
