@@ -105,7 +105,8 @@ async fn s2_7_5_a_check_tells_of_a_refusal_without_the_secrets_that_it_repeats()
     let (server, provider, path, _) = connected("all").await;
     only_account(&server).await;
     let check = async |status: &str, body: Value| {
-        let params = [("status", status), ("body", &body.to_string())];
+        let body = body.to_string();
+        let params = [("status", status), ("body", body.as_str())];
         provider.turn(&server, "/say", &params).await;
         let checked = server.post(&format!("{path}/check"), &json!({})).await.data();
         (checked["healthy"].clone(), checked["problem"].as_str().unwrap_or_default().to_owned())
