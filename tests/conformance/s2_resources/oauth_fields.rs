@@ -41,7 +41,7 @@ async fn s2_7_5_a_connection_takes_the_fields_of_its_app_and_no_others() {
         let body = json!({ "app": "acme", "credentials": given });
         let refused = server.post("/accounts/connect", &body).await;
         assert_eq!(refused.refusal().0, 422, "{given}");
-        assert_eq!(refused.json["error"]["details"]["field"], field, "{}", refused.text);
+        assert_eq!(refused.json["details"]["field"], field, "{}", refused.text);
     }
     for name in ["nope", "oauth_access_token", "oauth_uid"] {
         let body = json!({ "app": "acme", "credentials": { "subdomain": "x", name: "y" } });
