@@ -1,13 +1,16 @@
 // An OAuth 2 provider for tests: codes with PKCE, rotating refresh tokens, revocation. Prints its port.
-// A client's first token ends after a minute, those after it after an hour; those of the scope `short` always after a minute.
+// A client's first token ends at once, those after it after an hour; those of other scopes always as LIVES has it.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 
 const codes = new Map();
 const refreshTokens = new Map();
-const stats = { refreshes: 0, revoked: [], last: 0 };
+const LIVES = { ended: 0, short: 60, brief: 300, hour: 3600 };
+const stats = { asked: 0, refreshes: 0, revoked: [], last: 0 };
 let refuses = false;
 let isDown = false;
+let hangs = false;
+let said;
 
 const send = (response, status, body, headers = {}) => response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 
@@ -15,11 +18,13 @@ function tokens(scope, first) {
   const n = ++stats.last;
   refreshTokens.set(`rt${n}`, scope);
   const claims = Buffer.from(JSON.stringify({ sub: "user-7" })).toString("base64url");
-  return { access_token: `at${n}`, refresh_token: `rt${n}`, token_type: "bearer", expires_in: first || scope === "short" ? 60 : 3600, id_token: `h.${claims}.s` };
+  return { access_token: `at${n}`, refresh_token: `rt${n}`, token_type: "bearer", expires_in: LIVES[scope] ?? (first ? 0 : 3600), id_token: `h.${claims}.s` };
 }
 
+const knows = (form, authorization) => (authorization === undefined ? form.get("client_id") === "client" && form.get("client_secret") === "s3cret" : authorization === `Basic ${Buffer.from("client:s3cret").toString("base64")}` && !form.has("client_secret"));
+
 function token(form, authorization) {
-  if (authorization !== `Basic ${Buffer.from("client:s3cret").toString("base64")}`) return [401, { error: "invalid_client" }];
+  if (!knows(form, authorization)) return [401, { error: "invalid_client" }];
   if (form.get("grant_type") === "refresh_token") {
     const scope = refreshTokens.get(form.get("refresh_token"));
     if (refuses || scope === undefined) return [400, { error: "invalid_grant" }];
@@ -49,10 +54,23 @@ const server = createServer(async (request, response) => {
       return response.writeHead(302, { location: back.href }).end();
     }
     case "/token":
+      stats.asked++;
+      if (hangs) return;
+      if (said) {
+        const repeated = { refresh_token: form.get("refresh_token"), basic: request.headers.authorization ?? "" };
+        return response.writeHead(said.status, { "content-type": "application/json" }).end(said.body.replace(/\{(\w+)\}/g, (whole, name) => repeated[name] ?? whole));
+      }
       if (isDown) return send(response, 503, { error: "temporarily_unavailable" });
       return send(response, ...token(form, request.headers.authorization));
     case "/revoke":
+      if (!knows(form, request.headers.authorization) || form.get("token_type_hint") !== "refresh_token") return send(response, 401, { error: "invalid_client" });
       stats.revoked.push(form.get("token"));
+      return send(response, 200, {});
+    case "/hang":
+      hangs = true;
+      return send(response, 200, {});
+    case "/say": // What the token endpoint answers from now on; without a status as it does by itself.
+      said = url.searchParams.has("status") ? { status: Number(url.searchParams.get("status")), body: url.searchParams.get("body") } : undefined;
       return send(response, 200, {});
     case "/down":
       isDown = url.searchParams.get("for") === "now";

@@ -126,7 +126,7 @@ pub use tenants::key_watch::KeyWatch;
 pub use tenants::keyring::{MasterKeyError, MasterKeys};
 pub use tenants::keys::{Keys, NewApiKey, UpdateApiKey, check_scope};
 pub use tenants::links::{LinkAnswer, NewLink};
-pub use tenants::oauth::{ConnectLink, NewConnection};
+pub use tenants::oauth::connect::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;
 pub use tenants::oidc::{OidcBegun, OidcConfig};
 pub use tenants::organizations::{FirstTenant, Me, NewOrganization, UpdateOrganization};

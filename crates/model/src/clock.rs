@@ -47,6 +47,11 @@ impl Timestamp {
         DateTime::parse_from_rfc3339(text).ok().map(|at| Self(at.timestamp_millis()))
     }
 
+    /// Reads a date of HTTP or mail (RFC 2822); None where the text is none.
+    pub fn parse_http(text: &str) -> Option<Self> {
+        DateTime::parse_from_rfc2822(text).ok().map(|at| Self(at.timestamp_millis()))
+    }
+
     /// As a calendar date and time in UTC; out of range values become the epoch.
     pub fn datetime(self) -> DateTime<Utc> {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default()

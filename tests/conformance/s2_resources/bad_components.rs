@@ -334,7 +334,7 @@ async fn s2_7_5_an_account_that_its_provider_revoked_fails_the_run_and_is_unheal
     let mut port = String::new();
     BufReader::new(provider.stdout.take().expect("a pipe")).read_line(&mut port).expect("a port");
     let url = format!("http://127.0.0.1:{}", port.trim());
-    let oauth = json!({ "authorize_url": format!("{url}/authorize"), "token_url": format!("{url}/token"), "scopes": ["short"], "client_id": "client", "client_secret": "s3cret" });
+    let oauth = json!({ "authorize_url": format!("{url}/authorize"), "token_url": format!("{url}/token"), "scopes": ["ended"], "client_id": "client", "client_secret": "s3cret" });
     server
         .post("/apps", &json!({ "name_slug": "acme", "auth_type": "oauth", "oauth": oauth }))
         .await

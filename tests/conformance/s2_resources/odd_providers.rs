@@ -19,6 +19,9 @@ fn says(head: &str) -> Says {
             "application/x-www-form-urlencoded",
             "access_token=a%74&scope=x%2Cy&expires=100".into(),
         ),
+        Some("dated") => {
+            json(json!({ "access_token": "at", "expires_at": "2026-11-22T13:00:00Z" }))
+        }
         Some("script") => Says::As(
             "201 Created",
             "text/javascript; charset=utf-8",
@@ -40,18 +43,21 @@ fn says(head: &str) -> Says {
 
 #[tokio::test]
 async fn s2_7_5_a_provider_that_answers_in_its_own_way_gives_tokens_and_reasons_all_the_same() {
-    let (server, peer) = (Server::start().await, Peer::start(says));
+    // 2026-11-22T12:00:00Z
+    let server = Server::start_at(1_795_348_800_000, &[]).await;
+    let peer = Peer::start(says);
     for (slug, told) in [
         ("bare", Ok(None)),
         ("texts", Ok(Some(3599))),
         ("unending", Ok(None)),
         ("form", Ok(Some(100))),
+        ("dated", Ok(Some(3600))),
         ("script", Ok(None)),
         ("within", Ok(None)),
         ("flagged", Err("invalid_code")),
-        ("nested", Err("OAuthException")),
+        ("nested", Err("OAuthException: Expired (HTTP 400)")),
         ("formed", Err("bad_code")),
-        ("page", Err("its answer is not of the expected form")),
+        ("page", Err("its answer has no token (HTTP 200, text/html)")),
     ] {
         let oauth = json!({ "authorize_url": format!("{}/a", peer.url), "token_url": format!("{}/token/{slug}", peer.url), "client_id": "c", "client_secret": "s", "uid_field": "authed_user.id" });
         let app = json!({ "name_slug": slug, "auth_type": "oauth", "name": slug, "oauth": oauth });

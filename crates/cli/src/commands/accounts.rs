@@ -32,9 +32,12 @@ pub(super) async fn accounts(
             show.table(&client.whole(&format!("/accounts{filter}")).await?, COLUMNS)
         }
         AccountCommand::Add { app, name, wait } if uses_oauth(client, &app).await? => {
-            let link = client
-                .call(Method::POST, "/accounts/connect", &json!({ "app": app, "name": name }))
-                .await?;
+            let mut body = json!({ "app": app, "name": name });
+            let fields = fields(client, &app).await?;
+            if !fields.is_empty() {
+                body["credentials"] = Value::Object(prompt::oauth_account(&fields)?);
+            }
+            let link = client.call(Method::POST, "/accounts/connect", &body).await?;
             let page = link["data"]["connect_url"].as_str().unwrap_or_default();
             if wait {
                 printer::note(&format!("open this address in a browser: {page}"));
@@ -143,9 +146,12 @@ fn without_warnings(mut account: Value) -> Value {
 }
 
 async fn credentials(client: &Client, app: &str) -> Result<Map<String, Value>, CliError> {
+    prompt::account(&fields(client, app).await?)
+}
+
+/// The fields that an account of the app is asked for.
+async fn fields(client: &Client, app: &str) -> Result<Vec<Value>, CliError> {
     let app = client.get(&format!("/apps/{}", segment(app))).await?;
-    let fields: Vec<Value> =
-        serde_json::from_str(app["data"]["custom_fields_json"].as_str().unwrap_or("[]"))
-            .unwrap_or_default();
-    prompt::account(&fields)
+    let fields = app["data"]["custom_fields_json"].as_str().unwrap_or("[]");
+    Ok(serde_json::from_str(fields).unwrap_or_default())
 }

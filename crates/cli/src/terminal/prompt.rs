@@ -125,16 +125,22 @@ fn credentials(text: &str) -> (Option<String>, Option<String>) {
     (lines().find(is_url).map(str::to_owned), lines().find(|l| !is_url(l)).map(str::to_owned))
 }
 
+/// Values of the fields of an account that its provider connects: an empty standard input gives
+/// none, as the fields may all be optional.
+pub(crate) fn oauth_account(fields: &[Value]) -> Result<Map<String, Value>, CliError> {
+    if can_ask() {
+        return account(fields);
+    }
+    let text = given::stdin(STDIN_BYTES_MAX)?;
+    if text.trim().is_empty() { Ok(Map::new()) } else { values(&text) }
+}
+
 /// Values of an account's fields: asked for on a terminal, else a JSON object on standard input.
 pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> {
     if !can_ask() {
-        let text = given::stdin(STDIN_BYTES_MAX)?;
-        return serde_json::from_str(&text).map_err(|e| CliError::Usage {
-            message: format!("standard input is not a JSON object of the account's fields: {e}"),
-            hint: "write such as {\"api_key\": \"…\"} to standard input, or run it on a terminal to be asked",
-        });
+        return values(&given::stdin(STDIN_BYTES_MAX)?);
     }
-    let mut values = Map::new();
+    let mut given_values = Map::new();
     for field in fields {
         let name = field["name"].as_str().unwrap_or_default();
         let label = field["label"].as_str().unwrap_or(name);
@@ -167,10 +173,17 @@ pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> 
             }
         };
         if !typed.is_empty() {
-            values.insert(name.to_owned(), typed.into());
+            given_values.insert(name.to_owned(), typed.into());
         }
     }
-    Ok(values)
+    Ok(given_values)
+}
+
+fn values(text: &str) -> Result<Map<String, Value>, CliError> {
+    serde_json::from_str(text).map_err(|e| CliError::Usage {
+        message: format!("standard input is not a JSON object of the account's fields: {e}"),
+        hint: "write such as {\"api_key\": \"…\"} to standard input, or run it on a terminal to be asked",
+    })
 }
 
 /// A value for a prop, by what the component says of it.

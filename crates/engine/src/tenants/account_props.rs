@@ -1,5 +1,6 @@
 //! Props whose values are connected accounts: which a component may have, and their `$auth`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::account::{App, AuthType};
@@ -130,7 +131,7 @@ impl Accounts {
 
     /// The `$auth` of a prop, or why the run fails.
     pub(crate) async fn auth_of(
-        &self,
+        self: &Arc<Self>,
         org: &OrgId,
         account_use: &AccountUse,
         namespace: Option<&str>,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use millrace_model::Timestamp;
-use millrace_model::account::{Account, App, CredentialError};
+use millrace_model::account::{Account, App, AuthType, CredentialError};
 use millrace_model::ids::AccountId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
@@ -17,6 +17,8 @@ use crate::ctx::Ctx;
 use crate::error::{readable, removable};
 use crate::reach::Reach;
 use crate::tenants::apps::Apps;
+use crate::tenants::oauth::refresh::Refreshes;
+use crate::tenants::oauth::token_life;
 use crate::tenants::secrets::Keyring;
 
 /// Changes of one account that come at once are tried again.
@@ -64,6 +66,7 @@ pub struct Accounts {
     pub(super) apps: Arc<Apps>,
     /// Reaches providers of OAuth.
     pub(super) providers: Arc<Reach>,
+    pub(super) refreshes: Refreshes,
 }
 
 impl Accounts {
@@ -73,7 +76,7 @@ impl Accounts {
         apps: Arc<Apps>,
         providers: Arc<Reach>,
     ) -> Self {
-        Self { ctx, keyring, apps, providers }
+        Self { ctx, keyring, apps, providers, refreshes: Refreshes::default() }
     }
 
     /// Connects an account by the values of its fields.
@@ -88,7 +91,7 @@ impl Accounts {
         })?;
         let credentials = app
             .definition
-            .check(&app.name_slug, &new.credentials)
+            .check_new(&app.name_slug, &new.credentials)
             .map_err(|e| credential_error(&e))?;
         let warnings = app.definition.doubts(&app.name_slug, &credentials);
         let view = self.insert(caller, app, new.name.as_deref(), &credentials, None).await?;
@@ -126,7 +129,7 @@ impl Accounts {
 
     /// Changes an account; components that use it have the new values from their next run on.
     pub async fn update(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         id: &AccountId,
         update: UpdateAccount,
@@ -141,16 +144,7 @@ impl Accounts {
             }
             let mut warnings = Vec::new();
             if let Some(given) = &update.credentials {
-                let mut merged = self.open_credentials(&account)?;
-                merged.extend(given.clone());
-                let checked = app
-                    .definition
-                    .check(&app.name_slug, &merged)
-                    .map_err(|e| credential_error(&e))?;
-                warnings = app.definition.doubts(&app.name_slug, &checked);
-                account.credentials = self.seal_credentials(&account.id, &checked)?;
-                account.healthy = true;
-                account.problem = None;
+                warnings = self.merge(&mut account, &app, given)?;
             }
             account.version += 1;
             account.updated_at = self.ctx.now();
@@ -172,6 +166,33 @@ impl Accounts {
         })
     }
 
+    /// Puts values into an account. Those that a provider gave stay, and so does what is known of
+    /// whether they work, unless another token is given.
+    fn merge(
+        &self,
+        account: &mut Account,
+        app: &App,
+        given: &Map<String, Value>,
+    ) -> Result<Vec<String>, EngineError> {
+        let (slug, definition) = (&app.name_slug, &app.definition);
+        let mut stored = self.open_sealed(account)?;
+        let life = stored.remove(token_life::LIFE);
+        let mut merged = definition.merge(slug, stored, given).map_err(|e| credential_error(&e))?;
+        let warnings = definition.doubts(slug, &merged);
+        let has_token = given.contains_key("oauth_access_token");
+        if has_token {
+            account.expires_at = None;
+        } else if let Some(life) = life {
+            merged.insert(token_life::LIFE.into(), life);
+        }
+        if has_token || definition.auth_type != AuthType::Oauth {
+            account.healthy = true;
+            account.problem = None;
+        }
+        account.credentials = self.seal_credentials(&account.id, &merged)?;
+        Ok(warnings)
+    }
+
     /// Disconnects an account. What uses it fails from then on with an error that says so.
     pub async fn delete(
         self: &Arc<Self>,
@@ -191,26 +212,35 @@ impl Accounts {
         Ok(())
     }
 
-    /// An account; its values only `with_credentials`, which the log keeps.
-    pub async fn get(
+    /// The record of an account that the caller may use.
+    pub(super) async fn find(
         &self,
         caller: &Caller,
         id: &AccountId,
-        with_credentials: bool,
-    ) -> Result<AccountView, EngineError> {
+    ) -> Result<Account, EngineError> {
         let found = self
             .ctx
             .store
             .account(&caller.org_id, id)
             .await?
             .filter(|account| caller.may_use(account.external_user_id.as_deref()));
-        let account = found.ok_or_else(|| EngineError::not_found("account", id))?;
+        found.ok_or_else(|| EngineError::not_found("account", id))
+    }
+
+    /// An account; its values only `with_credentials`, which the log keeps.
+    pub async fn get(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &AccountId,
+        with_credentials: bool,
+    ) -> Result<AccountView, EngineError> {
+        let account = self.find(caller, id).await?;
         self.show(caller, account, with_credentials).await
     }
 
     /// The accounts; with `app`, those of that slug or id: none, where there is no such app.
     pub async fn list(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         app: Option<&str>,
         with_credentials: bool,
@@ -245,7 +275,7 @@ impl Accounts {
     }
 
     pub(super) async fn show(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         account: Account,
         with_credentials: bool,
@@ -277,10 +307,18 @@ impl Accounts {
         self.keyring.seal(&self.ctx.ids, id.as_str(), &text)
     }
 
+    /// The values of `$auth`.
     pub(crate) fn open_credentials(
         &self,
         account: &Account,
     ) -> Result<Map<String, Value>, EngineError> {
+        let mut credentials = self.open_sealed(account)?;
+        credentials.remove(token_life::LIFE);
+        Ok(credentials)
+    }
+
+    /// The values of `$auth`, and beside them the lifetime of the token.
+    pub(super) fn open_sealed(&self, account: &Account) -> Result<Map<String, Value>, EngineError> {
         let text = self.keyring.open(account.id.as_str(), &account.credentials)?;
         serde_json::from_str(&text).map_err(|_| {
             EngineError::damaged("the sealed credentials of an account", "they are not JSON")
@@ -288,13 +326,16 @@ impl Accounts {
     }
 }
 
-fn credential_error(error: &CredentialError) -> EngineError {
+pub(super) fn credential_error(error: &CredentialError) -> EngineError {
     let field = match error {
         CredentialError::Unknown { field, known } => {
             return EngineError::unknown_field("credentials", field, known);
         }
         CredentialError::Missing { field, .. } | CredentialError::Value { field } => {
             format!("credentials.{field}")
+        }
+        CredentialError::NoToken { .. } => {
+            return EngineError::missing("credentials.oauth_access_token", error.to_string());
         }
         CredentialError::TooMany | CredentialError::Empty { .. } => "credentials".to_owned(),
     };

@@ -4,16 +4,13 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use millrace_model::Timestamp;
-use millrace_model::account::{App, AppDefinition, AuthType, CustomField};
+use millrace_model::account::{App, AppDefinition, AuthType, CustomField, TOKEN_FIELDS};
 use millrace_model::ids::AppId;
 
 use crate::tenants::secrets::sha256_hex;
 
 /// Folder, slug and the keys of `$auth` that the app's public code reads, a line for each app.
 const CATALOGUE: &str = include_str!("../../data/auth_keys.tsv");
-/// Keys of `$auth` that OAuth gives; other keys of such an app are asked for.
-const OAUTH_KEYS: [&str; 4] =
-    ["oauth_access_token", "oauth_refresh_token", "oauth_client_id", "oauth_uid"];
 
 /// Public apps, known by what their code reads.
 pub(super) struct Catalogue {
@@ -66,7 +63,7 @@ pub(super) fn inferred<'a>(slug: &str, keys: impl Iterator<Item = &'a str>) -> A
     };
     let custom_fields = keys
         .iter()
-        .filter(|key| auth_type != AuthType::Oauth || !OAUTH_KEYS.contains(key))
+        .filter(|key| auth_type != AuthType::Oauth || !TOKEN_FIELDS.contains(key))
         .map(|key| field(key))
         .collect();
     let name = slug

@@ -24,6 +24,7 @@ pub(crate) mod secrets;
 #[cfg(test)]
 mod tests;
 pub(crate) mod token_answers;
+pub(crate) mod token_refusal;
 pub(crate) mod wrong_keys;
 
 use std::sync::Arc;

@@ -1,29 +1,26 @@
-//! HTTP client of token endpoints: it bounds their answers, and brings them into the form of RFC
-//! 6749 (5.1, 5.2), which is the only one that the library reads. Many providers answer otherwise:
-//! without `token_type` (Shopify, Instagram), with numbers as texts (Azure), as a form (Bitly),
-//! with an error and the status 200 (GitHub, Slack, Zoho), or with an error that is an object
-//! (Facebook).
+//! HTTP client of token endpoints: it bounds their answers, and brings tokens into the form of RFC
+//! 6749 (5.1), which is the only one that the library reads. Many providers answer otherwise:
+//! without `token_type` (Shopify, Instagram), with numbers as texts (Azure), or as a form (Bitly).
 
 use std::pin::Pin;
 
 use oauth2::http::StatusCode;
 use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::answers::{self, AnswerError};
+use crate::tenants::oauth::token_life::EPOCH_SECS_MIN;
+use crate::tenants::token_refusal::Refusal;
 
 /// The largest answer of a provider, bytes.
 pub(crate) const ANSWER_BYTES_MAX: usize = 256 << 10;
 
-/// Characters of an error's code.
-const CODE_CHARS_MAX: usize = 200;
-/// Objects in which some providers put the tokens: TikTok's, and those of users at Slack.
-const WITHIN: [&str; 2] = ["data", "authed_user"];
-/// Names of an error's code, within the object that an error may be, or beside a flag.
-const CODES: [&str; 6] = ["type", "code", "error_code", "status", "error_description", "message"];
+/// Objects in which some providers put the tokens: TikTok's, those of users at Slack, and
+/// Withings'.
+const WITHIN: [&str; 3] = ["data", "authed_user", "body"];
 
-/// Why a provider gave no answer.
+/// Why a provider gave no token.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AskFailed {
     #[error("the request cannot be made or sent")]
@@ -32,6 +29,8 @@ pub(crate) enum AskFailed {
     NoAnswer(#[source] oauth2::http::Error),
     #[error(transparent)]
     Unread(#[from] AnswerError),
+    #[error("the answer has no token")]
+    Refused(Box<Refusal>),
 }
 
 /// The HTTP client of the OAuth client: what a provider answers has a bound.
@@ -51,24 +50,21 @@ impl<'c> AsyncHttpClient<'c> for BoundedClient {
                 .map_err(|error| AskFailed::Unsent(error.without_url()))?;
             let (status, headers) = (response.status(), response.headers().clone());
             let body = answers::whole(response, ANSWER_BYTES_MAX).await?;
-            let answer = match standard(status, &body) {
-                Some((status, body)) => oauth2::http::Response::builder().status(status).body(body),
-                None => {
-                    let mut answer = oauth2::http::Response::builder().status(status);
-                    for (name, value) in &headers {
-                        answer = answer.header(name, value);
-                    }
-                    answer.body(body)
-                }
-            };
-            answer.map_err(AskFailed::NoAnswer)
+            let tokens = standard(status, &body).map_err(|refusal| {
+                let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
+                AskFailed::Refused(Box::new(refusal.of_kind(kind)))
+            })?;
+            oauth2::http::Response::builder()
+                .status(StatusCode::OK)
+                .body(tokens)
+                .map_err(AskFailed::NoAnswer)
         })
     }
 }
 
-/// The answer as the standard has it; None where it is no object of fields, and goes on as it came.
-fn standard(status: StatusCode, body: &[u8]) -> Option<(StatusCode, Vec<u8>)> {
-    let mut fields = fields(body)?;
+/// Tokens as the standard has them.
+fn standard(status: StatusCode, body: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let Some(mut fields) = fields(body) else { return Err(Refusal::of_text(status, body)) };
     if !has_token(&fields) {
         let inner = WITHIN.iter().find_map(|name| match fields.get(*name) {
             Some(Value::Object(inner)) if has_token(inner) => Some(inner.clone()),
@@ -76,15 +72,11 @@ fn standard(status: StatusCode, body: &[u8]) -> Option<(StatusCode, Vec<u8>)> {
         });
         fields.extend(inner.unwrap_or_default());
     }
-    let is_taken = status.is_success() && has_token(&fields);
-    let (status, answer) = if is_taken {
-        (StatusCode::OK, Value::Object(tokens(fields)))
+    if status.is_success() && has_token(&fields) {
+        Ok(Value::Object(tokens(fields)).to_string().into_bytes())
     } else {
-        let code = code(&fields)?;
-        let status = if status.is_success() { StatusCode::BAD_REQUEST } else { status };
-        (status, json!({ "error": code }))
-    };
-    Some((status, answer.to_string().into_bytes()))
+        Err(Refusal::of_fields(status, &fields))
+    }
 }
 
 /// The fields of a JSON object, or of a form.
@@ -122,7 +114,7 @@ fn tokens(mut fields: Map<String, Value>) -> Map<String, Value> {
     let ends_in = fields
         .remove("expires_in")
         .filter(|given| !given.is_null())
-        .or_else(|| fields.get("expires").cloned())
+        .or_else(|| fields.get("expires").cloned().filter(is_duration))
         .and_then(|given| seconds(&given))
         // A token that cannot be refreshed and ends as it is given has no end (Mailchimp).
         .filter(|seconds| *seconds > 0 || fields.contains_key("refresh_token"));
@@ -142,6 +134,11 @@ fn tokens(mut fields: Map<String, Value>) -> Map<String, Value> {
     fields
 }
 
+/// Whether a number of seconds is a duration, and no point in time.
+fn is_duration(given: &Value) -> bool {
+    seconds(given).is_some_and(|seconds| (seconds as f64) < EPOCH_SECS_MIN)
+}
+
 /// Whole seconds, also where they are a text or have a fraction.
 fn seconds(given: &Value) -> Option<u64> {
     let number = match given {
@@ -157,32 +154,16 @@ fn seconds(given: &Value) -> Option<u64> {
     number.is_finite().then_some(seconds)
 }
 
-/// The code of an error, bounded; None where none is said.
-fn code(fields: &Map<String, Value>) -> Option<String> {
-    let within = |fields: &Map<String, Value>| {
-        CODES.iter().find_map(|name| match fields.get(*name)? {
-            Value::String(text) if !text.is_empty() => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        })
-    };
-    let code = match fields.get("error")? {
-        Value::String(text) if !text.is_empty() => text.clone(),
-        Value::Number(number) => number.to_string(),
-        Value::Object(error) => within(error)?,
-        Value::Bool(true) => within(fields)?,
-        _ => return None,
-    };
-    Some(code.chars().filter(|c| !c.is_control()).take(CODE_CHARS_MAX).collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn read(status: u16, body: &str) -> Option<(u16, Value)> {
-        let (status, body) = standard(StatusCode::from_u16(status).expect("one"), body.as_bytes())?;
-        Some((status.as_u16(), serde_json::from_slice(&body).expect("JSON")))
+    fn read(status: u16, body: &str) -> Option<Value> {
+        let status = StatusCode::from_u16(status).expect("one");
+        let tokens = standard(status, body.as_bytes()).ok()?;
+        Some(serde_json::from_slice(&tokens).expect("JSON"))
     }
 
     #[test]
@@ -217,42 +198,16 @@ mod tests {
                 "access_token=a%20b&expires=5183999",
                 json!({ "access_token": "a b", "token_type": "bearer", "expires": "5183999", "expires_in": 5_183_999 }),
             ),
+            (
+                r#"{"access_token":"t","expires":1795348800}"#,
+                json!({ "access_token": "t", "token_type": "bearer", "expires": 1_795_348_800 }),
+            ),
         ] {
-            assert_eq!(read(200, body), Some((200, expected.clone())), "{body}");
-            assert_eq!(read(201, body), Some((200, expected)), "{body}");
+            assert_eq!(read(200, body), Some(expected.clone()), "{body}");
+            assert_eq!((read(201, body), read(400, body)), (Some(expected), None), "{body}");
         }
         let within = read(200, r#"{"ok":true,"authed_user":{"id":"U1","access_token":"t"}}"#);
-        let (_, within) = within.expect("tokens");
+        let within = within.expect("tokens");
         assert_eq!((&within["access_token"], &within["id"]), (&json!("t"), &json!("U1")));
-    }
-
-    #[test]
-    fn errors_are_read_whatever_their_status_and_form() {
-        for (status, body, expected, code) in [
-            (200, r#"{"ok":false,"error":"invalid_code"}"#, 400, "invalid_code"),
-            (
-                200,
-                r#"{"error":"bad_verification_code","access_token":""}"#,
-                400,
-                "bad_verification_code",
-            ),
-            (200, "error=bad_verification_code&error_description=x", 400, "bad_verification_code"),
-            (
-                400,
-                r#"{"error":{"message":"m","type":"OAuthException","code":190}}"#,
-                400,
-                "OAuthException",
-            ),
-            (401, r#"{"error":true,"message":"No such client"}"#, 401, "No such client"),
-            (400, r#"{"error":"invalid_grant","error_description":"x"}"#, 400, "invalid_grant"),
-            (400, r#"{"error":"invalid_grant","access_token":"t"}"#, 400, "invalid_grant"),
-        ] {
-            assert_eq!(read(status, body), Some((expected, json!({ "error": code }))), "{body}");
-        }
-        let long = format!(r#"{{"error":"{}\u001b[2J"}}"#, "x".repeat(500));
-        assert_eq!(read(400, &long).expect("an error").1["error"], "x".repeat(CODE_CHARS_MAX));
-        for body in ["", "<html>", "[]", "{", "null", r#"{"message":"no"}"#, r#"{"error":null}"#] {
-            assert_eq!((read(200, body), read(500, body)), (None, None), "{body}");
-        }
     }
 }

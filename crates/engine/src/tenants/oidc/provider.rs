@@ -18,6 +18,7 @@ use super::OidcConfig;
 use super::id_token::{self, Claims, Expected, IdTokenError, Person};
 use crate::answers::{self, AnswerError};
 use crate::tenants::oauth;
+use crate::tenants::oauth::provider_secrets::ProviderSecrets;
 use crate::tenants::token_answers::{ANSWER_BYTES_MAX, BoundedClient};
 use crate::{EngineError, error_chain};
 
@@ -190,13 +191,16 @@ impl Provider {
         (nonce, now): (&str, Timestamp),
     ) -> Result<Claims, ProviderError> {
         let request = self.client(metadata, redirect)?;
+        let secret = self.config.client_secret.as_deref().unwrap_or_default();
+        let secrets =
+            ProviderSecrets::of_client(&self.config.client_id, secret).and(code).and(&verifier);
         let request = request
             .exchange_code(AuthorizationCode::new(code.to_owned()))
             .set_pkce_verifier(PkceCodeVerifier::new(verifier));
         let tokens = request
             .request_async(&BoundedClient(self.http.clone()))
             .await
-            .map_err(|e| ProviderError::NoToken(oauth::reason(&e).0))?;
+            .map_err(|e| ProviderError::NoToken(oauth::failure(&e, &secrets).why))?;
         let token = tokens
             .extra_fields()
             .0
