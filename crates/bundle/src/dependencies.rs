@@ -6,9 +6,10 @@ use rolldown::plugin::{HookResolveIdOutput, PluginContext, PluginContextResolveO
 use rolldown_common::{ImportKind, ResolvedId};
 
 use crate::error::unsupported;
+use crate::manifest::{Manifest, Wanted};
 use crate::optional_modules::is_guarded;
 use crate::package_closure::{folder_of, specifier_of};
-use crate::packages::{Packages, Wanted};
+use crate::packages::Packages;
 use crate::peers::{brought, fitting};
 use crate::plugin::{MillracePlugin, external};
 use crate::registry::serves;
@@ -89,6 +90,9 @@ impl Dependencies<'_> {
                 Some(bare) if crate::specifier::is_builtin(&bare.name) => {
                     Ok(Some(external(&bare.name)))
                 }
+                Some(bare) if self.plugin.packages.has_bundled(path, &bare.name) => {
+                    self.file(specifier, file, &label).await
+                }
                 Some(bare) => self.wanted(&bare, path, (&label, &manifest)).await.map(Some),
                 None => self.file(specifier, file, &label).await,
             };
@@ -103,6 +107,9 @@ impl Dependencies<'_> {
         if let Some(id) = self.plugin.our_module(&bare) {
             return Ok(Some(id));
         }
+        if self.plugin.packages.has_bundled(path, &bare.name) {
+            return self.file(specifier, file, &label).await;
+        }
         // A package may import itself by name.
         if matches!(manifest.wanted(&bare.name), Wanted::Undeclared)
             && label.starts_with(&format!("{}@", bare.name))
@@ -116,7 +123,7 @@ impl Dependencies<'_> {
         &self,
         bare: &Bare,
         file: &Path,
-        (label, manifest): (&str, &crate::packages::Manifest),
+        (label, manifest): (&str, &Manifest),
     ) -> Result<HookResolveIdOutput, BundleError> {
         let specifier = format!("{}{}", bare.name, bare.subpath);
         let import = |range: &str, from| {

@@ -19,6 +19,8 @@ mod index;
 mod index_cache;
 mod kinds;
 mod language;
+mod lenient;
+mod manifest;
 mod names;
 mod namespaces;
 mod optional_modules;

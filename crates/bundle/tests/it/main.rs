@@ -4,7 +4,9 @@
 mod extract;
 mod growth;
 mod packages;
+mod private_packages;
 mod processes;
+mod registry;
 mod sloppy;
 mod sources;
 mod typescript;
