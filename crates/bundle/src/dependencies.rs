@@ -12,7 +12,7 @@ use crate::package_closure::{folder_of, specifier_of};
 use crate::packages::Packages;
 use crate::peers::{brought, fitting};
 use crate::plugin::{MillracePlugin, external};
-use crate::registry::serves;
+use crate::ranges::serves;
 use crate::specifier::Bare;
 use crate::{BundleError, LockedPackage};
 

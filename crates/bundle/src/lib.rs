@@ -30,9 +30,11 @@ mod own_files;
 mod own_package;
 mod package_closure;
 mod packages;
+mod packument;
 mod peers;
 mod place_dependent;
 mod plugin;
+mod ranges;
 mod reach;
 mod registry;
 mod remote_files;
@@ -55,6 +57,7 @@ use std::time::Duration;
 use millrace_fair::{Class, FairSemaphore, Permit, Policy, Rejected};
 use millrace_model::component::{Beside, Responds};
 use millrace_model::egress::Shared;
+use millrace_model::npm_registry::NpmRegistry;
 pub use millrace_walls::Kernel;
 pub use millrace_walls::cgroup::ControlGroups;
 use serde::{Deserialize, Serialize};
@@ -83,8 +86,8 @@ const INSTALLS_MAX: usize = 1;
 pub struct BundlerConfig {
     /// Where packages and registry documents are kept, for all organizations.
     pub cache_dir: PathBuf,
-    /// The npm registry.
-    pub registry_url: String,
+    /// The npm registry, and the credentials for it.
+    pub registry: NpmRegistry,
     /// A registry document younger than this is not asked for again.
     pub metadata_max_age: Duration,
     /// The version of Node that runs what is bundled, such as `20.20.2`: packages are chosen for
@@ -184,7 +187,8 @@ pub struct LockedPackage {
     pub name: String,
     /// The version.
     pub version: String,
-    /// `sha512-…` of the archive.
+    /// Checksums of the archive (see [`millrace_model::integrity`]), mostly `sha512-…`; empty where
+    /// the registry names none.
     pub integrity: String,
 }
 

@@ -14,7 +14,8 @@ use tokio::sync::Semaphore;
 
 use crate::manifest::Manifest;
 use crate::optional_modules::has_another_way;
-use crate::registry::{Chosen, Registry, wants_newer};
+use crate::packument::wants_newer;
+use crate::registry::{Chosen, Registry};
 use crate::specifier::Bare;
 use crate::unpack::{LARGEST, unpack};
 use crate::worker::Asker;

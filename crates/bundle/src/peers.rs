@@ -7,7 +7,7 @@ use crate::manifest::Wanted;
 use crate::own_files::imports;
 use crate::packages::folder_name;
 use crate::plugin::MillracePlugin;
-use crate::registry::serves;
+use crate::ranges::serves;
 use crate::specifier::{Bare, is_builtin};
 use crate::{BundleError, LockedPackage};
 

@@ -1,9 +1,10 @@
 //! Packages of a registry that answers as others than npm's do: bundled copies, checksums,
 //! credentials.
 
+use millrace_model::npm_registry::NpmRegistry;
 use serde_json::json;
 
-use crate::registry::Registry;
+use crate::registry::{Registry, bundle_at};
 
 /// A package with a module `index.js`.
 fn add(registry: &Registry, manifest: serde_json::Value, code: &str) {
@@ -63,4 +64,57 @@ async fn what_a_package_bundles_needs_no_other_copy_beside_the_bundle() {
     let beside = bundle.beside.expect("packages beside it").packages;
     assert_eq!(beside.keys().collect::<Vec<_>>(), ["other@1.9.0", "outer@1.0.0"]);
     assert_eq!(beside["outer@1.0.0"].needs.keys().collect::<Vec<_>>(), ["other"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packages_with_an_old_checksum_are_checked_by_it() {
+    let registry = Registry::start();
+    let zeros = "0".repeat(40);
+    for (name, dist) in [
+        ("shasum", json!({ "integrity": null, "shasum": zeros })),
+        ("sha1", json!({ "integrity": "sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=" })),
+        ("sha384", json!({ "integrity": "sha384-AAAA" })),
+    ] {
+        let manifest = json!({ "name": name, "version": "1.0.0" });
+        registry.add(&manifest, &[("index.js", "")], &dist);
+        let error = registry.bundle(&format!("import '{name}';")).await.expect_err(name);
+        assert_eq!(error.code(), "package_integrity", "{error}");
+    }
+    let manifest = json!({ "name": "none", "version": "1.0.0" });
+    registry.add(&manifest, &[("index.js", "")], &json!({ "integrity": null }));
+    registry.bundle("import 'none';").await.expect("bundles");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_of_the_registry_go_with_its_archives_and_nowhere_else() {
+    let (registry, other) = (Registry::start(), Registry::start());
+    for name in ["own", "moved", "beside", "elsewhere"] {
+        let manifest = json!({ "name": name, "version": "1.0.0" });
+        let path = format!("/-/{name}-1.0.0.tgz");
+        other.add(&manifest, &[("index.js", "")], &json!({}));
+        let at = if name == "elsewhere" { &other.url } else { &registry.url };
+        registry.add(&manifest, &[("index.js", "")], &json!({ "tarball": format!("{at}{path}") }));
+    }
+    registry.moves("/-/moved-1.0.0.tgz", &format!("{}/-/moved-1.0.0.tgz", other.url));
+    registry.moves("/-/beside-1.0.0.tgz", "/-/own-1.0.0.tgz");
+    let with_password = registry.url.replace("http://", "http://us%20er:p%40ss@");
+    for (access, sent) in [
+        (NpmRegistry::new(&with_password, None), "Basic dXMgZXI6cEBzcw=="),
+        (NpmRegistry::new(&registry.url, Some("t0ken")), "Bearer t0ken"),
+    ] {
+        let cache = tempfile::tempdir().expect("a folder");
+        for name in ["own", "moved", "beside", "elsewhere"] {
+            // What `beside` gets is another package's.
+            let _ = bundle_at(cache.path(), access.clone(), &format!("import '{name}';")).await;
+        }
+        let asked = registry.asked();
+        assert_eq!(asked.len(), 8, "{asked:?}");
+        assert!(asked.iter().all(|(_, with)| with.as_deref() == Some(sent)), "{asked:?}");
+        let (moved, elsewhere) = ("/-/moved-1.0.0.tgz", "/-/elsewhere-1.0.0.tgz");
+        assert_eq!(other.asked(), [(moved.to_owned(), None), (elsewhere.to_owned(), None)]);
+        let documents = std::fs::read_dir(cache.path().join("documents")).expect("documents");
+        let names: Vec<_> = documents.map(|entry| entry.expect("an entry").file_name()).collect();
+        let address = registry.url.replace(|c: char| !c.is_ascii_alphanumeric(), "+");
+        assert_eq!(names, [std::ffi::OsString::from(address)]);
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
@@ -10,8 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha512};
 
-use crate::{bundler_at, exported, files};
-use millrace_bundle::{Bundle, BundleError, BundleRequest};
+use crate::{NO_REGISTRY, config, exported, files};
+use millrace_bundle::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig};
+use millrace_model::npm_registry::NpmRegistry;
 
 /// A registry that answers until the test ends.
 pub(crate) struct Registry {
@@ -70,12 +72,6 @@ impl Registry {
         self.shared.lock().expect("a lock").moved.insert(path.into(), to.into());
     }
 
-    pub(crate) fn change_archive(&self, path: &str, change: impl FnOnce(&[u8]) -> Vec<u8>) {
-        let mut shared = self.shared.lock().expect("a lock");
-        let archive = shared.archives.get_mut(path).expect("an archive");
-        *archive = change(archive);
-    }
-
     /// Path and credentials of each request since this was asked last.
     pub(crate) fn asked(&self) -> Vec<(String, Option<String>)> {
         std::mem::take(&mut self.shared.lock().expect("a lock").asked)
@@ -84,15 +80,24 @@ impl Registry {
     /// Bundles code with nothing in the cache.
     pub(crate) async fn bundle(&self, code: &str) -> Result<Bundle, BundleError> {
         let cache = tempfile::tempdir().expect("a folder");
-        bundler_at(cache.path().into(), &self.url)
-            .bundle(BundleRequest { entry: files(&[("a.mjs", code)]), lock: None })
-            .await
+        bundle_at(cache.path(), NpmRegistry::new(&self.url, None), code).await
     }
 
     /// The default export of code that imports packages.
     pub(crate) async fn exported(&self, code: &str) -> Value {
         exported(&self.bundle(code).await.expect("bundles"))
     }
+}
+
+pub(crate) async fn bundle_at(
+    cache: &Path,
+    registry: NpmRegistry,
+    code: &str,
+) -> Result<Bundle, BundleError> {
+    Bundler::here(BundlerConfig { registry, ..config(cache.into(), NO_REGISTRY) })
+        .expect("a bundler")
+        .bundle(BundleRequest { entry: files(&[("a.mjs", code)]), lock: None })
+        .await
 }
 
 fn answer(stream: &TcpStream, shared: &Mutex<Shared>) -> std::io::Result<()> {
