@@ -255,6 +255,24 @@ impl Dependencies<'_> {
         }
     }
 
+    /// Resolves within an installed package. Node takes `exports` that are null for none, the
+    /// bundler for a package that opens nothing.
+    async fn resolve_installed(
+        &self,
+        bare: &Bare,
+        folder: &Path,
+    ) -> Result<Option<ResolvedId>, BundleError> {
+        let importer = folder.join("importer.mjs").to_string_lossy().into_owned();
+        let named = format!("{}{}", bare.name, bare.subpath);
+        let found = self.resolve(&named, &importer).await?;
+        let home = folder.join("node_modules").join(&bare.name);
+        let manifest = self.plugin.packages.owner(&home.join("package.json"));
+        if found.is_some() || !manifest.is_some_and(|(_, manifest)| manifest.opens_all()) {
+            return Ok(found);
+        }
+        self.resolve(&format!("{}{}", home.display(), bare.subpath), &importer).await
+    }
+
     async fn installed(
         &self,
         key: &str,
@@ -307,7 +325,7 @@ impl Dependencies<'_> {
         if from != From::Optional && Packages::is_native(&folder, &bare.name) {
             return Err(native());
         }
-        match self.resolve(&specifier, &folder.join("importer.mjs").to_string_lossy()).await? {
+        match self.resolve_installed(bare, &folder).await? {
             Some(resolved) if resolved.id.as_str().ends_with(".node") => Err(native()),
             // What is found elsewhere on this machine is not this package.
             Some(resolved)

@@ -15,6 +15,7 @@ mod error;
 pub mod extract;
 mod facts_cache;
 mod growth;
+mod gzip_members;
 mod index;
 mod index_cache;
 mod kinds;
@@ -62,7 +63,7 @@ pub use millrace_walls::Kernel;
 pub use millrace_walls::cgroup::ControlGroups;
 use serde::{Deserialize, Serialize};
 
-pub use crate::archive::unpack_tree;
+pub use crate::archive::{UploadedTree, unpack_tree};
 pub use crate::error::BundleError;
 use crate::facts_cache::FactsCache;
 pub use crate::index::{Index, IndexEntry, Unindexed};
@@ -319,10 +320,23 @@ impl Bundler {
         }
     }
 
-    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. A server reads only
-    /// the files anew that changed since it indexed the tree of that name. It waits however many
-    /// do: who asks bounds how many trees there are at once.
+    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. What was left out of
+    /// it is not indexed either. A server reads only the files anew that changed since it indexed
+    /// the tree of that name. It waits however many do: who asks bounds how many trees there are at
+    /// once.
     pub async fn index(
+        &self,
+        tree: &str,
+        uploaded: UploadedTree,
+    ) -> Result<(Index, BTreeMap<String, String>), BundleError> {
+        let UploadedTree { files, left_out } = uploaded;
+        let (mut index, files) = self.index_files(tree, files).await?;
+        index.unindexed.extend(left_out);
+        index.unindexed.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok((index, files))
+    }
+
+    async fn index_files(
         &self,
         tree: &str,
         files: BTreeMap<String, String>,

@@ -1,6 +1,8 @@
 //! Packages of a registry that answers as others than npm's do: bundled copies, checksums,
 //! credentials.
 
+use std::io::{Read as _, Write as _};
+
 use millrace_model::npm_registry::NpmRegistry;
 use serde_json::json;
 
@@ -117,4 +119,34 @@ async fn credentials_of_the_registry_go_with_its_archives_and_nowhere_else() {
         let address = registry.url.replace(|c: char| !c.is_ascii_alphanumeric(), "+");
         assert_eq!(names, [std::ffi::OsString::from(address)]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn null_in_a_manifest_is_nothing_and_archives_are_read_to_their_end() {
+    let registry = Registry::start();
+    add(&registry, json!({ "name": "inner", "version": "1.0.0" }), "exports.from = 'inner';");
+    let manifest = json!({
+        "name": "nulls", "version": "1.0.0", "exports": null, "main": null, "type": null,
+        "imports": null, "peerDependencies": "", "optionalDependencies": null,
+        "dependencies": { "inner": "^1", "odd": null },
+    });
+    let code = "exports.from = require('inner').from; exports.sub = require('./lib/sub').sub;";
+    registry.add(
+        &manifest,
+        &[("index.js", code), ("lib/sub.js", "exports.sub = 'sub';")],
+        &json!({ "integrity": null }),
+    );
+    registry.change_archive("/-/nulls-1.0.0.tgz", |archive| {
+        let mut tape = Vec::new();
+        flate2::read::GzDecoder::new(archive).read_to_end(&mut tape).expect("unpacks");
+        let member = |part: &[u8]| {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(part).and_then(|()| packed.finish()).expect("packs")
+        };
+        [member(&tape[..700]), member(&tape[700..])].concat()
+    });
+    let code = "import { from } from 'nulls'; import { sub } from 'nulls/lib/sub.js'; import main from 'nulls/lib/sub'; export default [from, sub, main.sub];";
+    assert_eq!(registry.exported(code).await, json!(["inner", "sub", "sub"]));
+    let error = registry.bundle("import 'nulls/gone.js';").await.expect_err("no module");
+    assert_eq!(error.code(), "import_unsupported", "{error}");
 }

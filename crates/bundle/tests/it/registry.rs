@@ -72,6 +72,12 @@ impl Registry {
         self.shared.lock().expect("a lock").moved.insert(path.into(), to.into());
     }
 
+    pub(crate) fn change_archive(&self, path: &str, change: impl FnOnce(&[u8]) -> Vec<u8>) {
+        let mut shared = self.shared.lock().expect("a lock");
+        let archive = shared.archives.get_mut(path).expect("an archive");
+        *archive = change(archive);
+    }
+
     /// Path and credentials of each request since this was asked last.
     pub(crate) fn asked(&self) -> Vec<(String, Option<String>)> {
         std::mem::take(&mut self.shared.lock().expect("a lock").asked)
