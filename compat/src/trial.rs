@@ -13,6 +13,7 @@ use millrace_bundle::{
 };
 use millrace_model::component::Manifest;
 use millrace_model::egress::{Policy, Shared};
+use millrace_model::npm_registry::NpmRegistry;
 use millrace_runner::{
     Call, Effect, EffectSink, IsolateSpec, ModuleSpec, Packages, Runner, RunnerConfig,
 };
@@ -90,7 +91,7 @@ impl Workbench {
         .await?;
         let config = BundlerConfig {
             cache_dir: args.cache.clone(),
-            registry_url: REGISTRY.into(),
+            registry: NpmRegistry::new(REGISTRY, None),
             metadata_max_age: METADATA_MAX_AGE,
             node_version: runner.node_version().to_owned(),
             platform_modules: PLATFORM_MODULES,

@@ -2,15 +2,17 @@
 //! Nothing touches the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+use std::io::Read;
+use std::string::FromUtf8Error;
 
-use flate2::read::GzDecoder;
 use millrace_model::own_files::{
     AppFolders, DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data, is_data_of, text_of,
 };
 use serde_json::Value;
+use tar::Entry;
 
-use crate::{BundleError, tar_entries};
+use crate::gzip_members::Members;
+use crate::{BundleError, Unindexed, tar_entries};
 
 /// Code files of the largest public tree are 30 MB.
 const BYTES_MAX: usize = 192 << 20;
@@ -24,57 +26,46 @@ const PATH_BYTES_MAX: usize = 500;
 /// What components are made of.
 const ENDINGS: [&str; 9] = [".mjs", ".js", ".ts", ".cjs", ".json", ".mts", ".tsx", ".jsx", ".cts"];
 
+/// A tree as it was uploaded.
+#[derive(Debug, Default)]
+pub struct UploadedTree {
+    /// Its files of code and data, by path.
+    pub files: BTreeMap<String, String>,
+    /// Files of code that could not be taken, and why.
+    pub left_out: Vec<Unindexed>,
+}
+
+/// What became of a file of an archive.
+enum Content {
+    Text(String),
+    LeftOut(String),
+}
+
 /// Reads an archive. `app`: the folder that the files of a single app are put in, where its
 /// `package.json` has no name.
-pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, BundleError> {
-    let bad = |e: std::io::Error| BundleError::Archive {
-        reason: format!("it is no .tar.gz archive that can be read ({e})"),
-    };
-    // The headers of what is left out count too: the limit is on what is decompressed.
-    let unpacked = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
-    let (mut files, mut total) = (BTreeMap::new(), 0);
-    let mut readers = BTreeSet::new();
-    let mut has_data = false;
-    let read = tar_entries::files(unpacked, ENTRIES_MAX, |path, entry| {
-        let path = path.to_string_lossy().trim_start_matches("./").to_owned();
-        if !is_wanted(&path) || entry.size() > FILE_BYTES_MAX {
-            has_data |= is_data(&path);
-            return Ok(());
-        }
-        // Growing it would leave holes as large as the text, file after file.
-        let mut text = String::with_capacity(usize::try_from(entry.size()).unwrap_or(0));
-        // What is not text is no code.
-        if entry.read_to_string(&mut text).is_err() {
-            return Ok(());
-        }
-        total += text.len();
-        if total > BYTES_MAX {
-            return Err(Refused::So(BundleError::TooLarge {
-                what: "the registry".into(),
-                bytes_max: BYTES_MAX,
-            }));
-        }
-        if files.len() >= FILES_MAX {
-            return Err(Refused::So(BundleError::Archive {
-                reason: format!("it has more than {FILES_MAX} files"),
-            }));
-        }
-        if !path.ends_with(".json") && asks_where_it_lies(&text) {
-            readers.insert(app_folder(&path).to_owned());
-        }
-        files.insert(path, text);
-        Ok(())
-    });
+pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<UploadedTree, BundleError> {
+    let mut reading = Reading::default();
     let refused = |refused| match refused {
         Refused::So(error) => error,
-        Refused::Unread(e) => bad(e),
+        Refused::Unread(e) => BundleError::Archive {
+            reason: format!("it is no .tar.gz archive that can be read ({e})"),
+        },
     };
+    // The headers of what is left out count too: the limit is on what is decompressed.
+    let unpacked = || Members::new(bytes).take(4 * BYTES_MAX as u64);
+    let read = tar_entries::files(unpacked(), ENTRIES_MAX, |path, entry| {
+        let path = path.to_string_lossy().trim_start_matches("./").to_owned();
+        if !is_wanted(&path) {
+            reading.has_data |= is_data(&path);
+            return Ok(());
+        }
+        reading.code(path, entry)
+    });
     read.map_err(refused)?;
-    let readers = AppFolders::from_iter(readers);
-    if has_data && !readers.is_empty() {
+    let readers = AppFolders::from_iter(std::mem::take(&mut reading.readers));
+    if reading.has_data && !readers.is_empty() {
         // Which data is wanted is known once all code was read.
-        let again = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
-        let read = tar_entries::files(again, ENTRIES_MAX, |path, entry| {
+        let read = tar_entries::files(unpacked(), ENTRIES_MAX, |path, entry| {
             let path = path.to_string_lossy().trim_start_matches("./").to_owned();
             if path.len() > PATH_BYTES_MAX
                 || !is_data_of(&path, &readers)
@@ -82,28 +73,93 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
             {
                 return Ok(());
             }
-            let mut data = Vec::with_capacity(usize::try_from(entry.size()).unwrap_or(0));
-            entry.read_to_end(&mut data)?;
-            let text = text_of(data);
-            total += text.len();
-            if total > BYTES_MAX {
-                return Err(Refused::So(BundleError::TooLarge {
-                    what: "the registry".into(),
-                    bytes_max: BYTES_MAX,
-                }));
-            }
-            if files.len() >= FILES_MAX {
-                return Err(Refused::So(BundleError::Archive {
-                    reason: format!("it has more than {FILES_MAX} files"),
-                }));
-            }
-            files.insert(path, text);
-            Ok(())
+            let text = text_of(bytes_of(entry)?);
+            reading.add(path, Content::Text(text))
         });
         read.map_err(refused)?;
     }
-    laid_out(files, app)
-        .ok_or_else(|| BundleError::Archive { reason: "it holds no components: expected are `components/<app>/sources/<slug>/<slug>.mjs` and the like".into() })
+    let files = laid_out(reading.files, app)
+        .ok_or_else(|| BundleError::Archive { reason: "it holds no components: expected are `components/<app>/sources/<slug>/<slug>.mjs` and the like".into() })?;
+    let mut tree = UploadedTree::default();
+    for (path, content) in files {
+        match content {
+            Content::Text(text) => drop(tree.files.insert(path, text)),
+            Content::LeftOut(reason) => tree.left_out.push(Unindexed { path, reason }),
+        }
+    }
+    Ok(tree)
+}
+
+/// An archive as far as it was read.
+#[derive(Default)]
+struct Reading {
+    files: BTreeMap<String, Content>,
+    /// Bytes of the files' texts.
+    total: usize,
+    /// Folders of apps with code that asks where it lies.
+    readers: BTreeSet<String>,
+    /// Whether there is data that such code may read.
+    has_data: bool,
+}
+
+impl Reading {
+    fn code(&mut self, path: String, entry: &mut Entry<'_, impl Read>) -> Result<(), Refused> {
+        let size = entry.size();
+        if size > FILE_BYTES_MAX {
+            self.has_data |= is_data(&path);
+            let reason = format!("it has {size} bytes; allowed are {FILE_BYTES_MAX} in a file");
+            return self.add(path, Content::LeftOut(reason));
+        }
+        match String::from_utf8(bytes_of(entry)?) {
+            Ok(text) => {
+                if !path.ends_with(".json") && asks_where_it_lies(&text) {
+                    self.readers.insert(app_folder(&path).to_owned());
+                }
+                self.add(path, Content::Text(text))
+            }
+            Err(error) => {
+                self.has_data |= is_data(&path);
+                self.add(path, Content::LeftOut(not_utf8(&error)))
+            }
+        }
+    }
+
+    fn add(&mut self, path: String, content: Content) -> Result<(), Refused> {
+        if let Content::Text(text) = &content {
+            self.total += text.len();
+        }
+        if self.total > BYTES_MAX {
+            return Err(Refused::So(BundleError::TooLarge {
+                what: "the registry".into(),
+                bytes_max: BYTES_MAX,
+            }));
+        }
+        if self.files.len() >= FILES_MAX {
+            return Err(Refused::So(BundleError::Archive {
+                reason: format!("it has more than {FILES_MAX} files"),
+            }));
+        }
+        self.files.insert(path, content);
+        Ok(())
+    }
+}
+
+fn bytes_of(entry: &mut Entry<'_, impl Read>) -> std::io::Result<Vec<u8>> {
+    // Growing it would leave holes as large as the text, file after file.
+    let mut bytes = Vec::with_capacity(usize::try_from(entry.size()).unwrap_or(0));
+    entry.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Why a file is no text that is read, and what would make it one.
+fn not_utf8(error: &FromUtf8Error) -> String {
+    let bytes = error.as_bytes();
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return "it is UTF-16; save it as UTF-8".into();
+    }
+    let before = &bytes[..error.utf8_error().valid_up_to()];
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    format!("it is not UTF-8 (line {line}); save it as UTF-8")
 }
 
 /// Why an archive is not taken.
@@ -130,11 +186,11 @@ fn is_wanted(path: &str) -> bool {
 
 /// A checkout has `components/<app>`; other trees are apps side by side, or one app; archives have
 /// one folder around it all.
-fn laid_out(files: BTreeMap<String, String>, app: &str) -> Option<BTreeMap<String, String>> {
+fn laid_out(files: BTreeMap<String, Content>, app: &str) -> Option<BTreeMap<String, Content>> {
     // Where paths begin within the folders that are around them all.
     let mut at = 0;
-    let placed = |before: &str, at: usize, files: BTreeMap<String, String>| {
-        files.into_iter().map(|(path, text)| (format!("{before}{}", &path[at..]), text)).collect()
+    let placed = |before: &str, at: usize, files: BTreeMap<String, Content>| {
+        files.into_iter().map(|(path, held)| (format!("{before}{}", &path[at..]), held)).collect()
     };
     loop {
         let any = |is: &dyn Fn(&str) -> bool| files.keys().any(|path| is(&path[at..]));
@@ -144,9 +200,10 @@ fn laid_out(files: BTreeMap<String, String>, app: &str) -> Option<BTreeMap<Strin
         let (first, last) = (files.keys().next()?, files.keys().next_back()?);
         let (begin, first, last) = (&first[..at], &first[at..], &last[at..]);
         if any(&|path| is_component(Some(path), 0)) {
-            let manifest = files
-                .get(&format!("{begin}package.json"))
-                .and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let manifest = match files.get(&format!("{begin}package.json")) {
+                Some(Content::Text(text)) => serde_json::from_str::<Value>(text).ok(),
+                _ => None,
+            };
             let named = manifest
                 .as_ref()
                 .and_then(|m| m.get("name")?.as_str())
@@ -180,7 +237,9 @@ mod tests {
     fn paths(files: &[&str]) -> Option<Vec<String>> {
         let files = files
             .iter()
-            .map(|path| ((*path).to_owned(), r#"{ "name": "@scope/acme" }"#.to_owned()))
+            .map(|path| {
+                ((*path).to_owned(), Content::Text(r#"{ "name": "@scope/acme" }"#.to_owned()))
+            })
             .collect();
         laid_out(files, "fallback").map(|files| files.into_keys().collect())
     }
@@ -217,5 +276,40 @@ mod tests {
             assert!(!is_wanted(path), "{path}");
         }
         assert!(unpack_tree(b"no archive", "a").is_err());
+    }
+
+    #[test]
+    fn files_that_cannot_be_taken_are_named_with_the_reason() {
+        let mut packed = tar::Builder::new(flate2::write::GzEncoder::new(
+            Vec::new(),
+            flate2::Compression::fast(),
+        ));
+        let large = vec![b' '; (4 << 20) + 1];
+        for (name, bytes) in [
+            ("good", &b"export default {};"[..]),
+            ("latin", b"// a\n// caf\xe9\n"),
+            ("utf16", b"\xff\xfee\0x\0"),
+            ("large", &large),
+        ] {
+            let mut header = tar::Header::new_ustar();
+            header.set_size(bytes.len() as u64);
+            header.set_mode(0o644);
+            let path = format!("tree/acme/actions/{name}/{name}.mjs");
+            packed.append_data(&mut header, path, bytes).expect("packs");
+        }
+        let packed = packed.into_inner().and_then(flate2::write::GzEncoder::finish);
+        let tree = unpack_tree(&packed.expect("packs"), "a").expect("unpacks");
+        let path = |name: &str| format!("components/acme/actions/{name}/{name}.mjs");
+        assert_eq!(tree.files.into_keys().collect::<Vec<_>>(), [path("good")]);
+        let left_out =
+            |name: &str, reason: &str| Unindexed { path: path(name), reason: reason.into() };
+        assert_eq!(
+            tree.left_out,
+            [
+                left_out("large", "it has 4194305 bytes; allowed are 4194304 in a file"),
+                left_out("latin", "it is not UTF-8 (line 2); save it as UTF-8"),
+                left_out("utf16", "it is UTF-16; save it as UTF-8"),
+            ]
+        );
     }
 }

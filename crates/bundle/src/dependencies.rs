@@ -6,12 +6,13 @@ use rolldown::plugin::{HookResolveIdOutput, PluginContext, PluginContextResolveO
 use rolldown_common::{ImportKind, ResolvedId};
 
 use crate::error::unsupported;
+use crate::manifest::{Manifest, Wanted};
 use crate::optional_modules::is_guarded;
 use crate::package_closure::{folder_of, specifier_of};
-use crate::packages::{Packages, Wanted};
+use crate::packages::Packages;
 use crate::peers::{brought, fitting};
 use crate::plugin::{MillracePlugin, external};
-use crate::registry::serves;
+use crate::ranges::serves;
 use crate::specifier::Bare;
 use crate::{BundleError, LockedPackage};
 
@@ -89,6 +90,9 @@ impl Dependencies<'_> {
                 Some(bare) if crate::specifier::is_builtin(&bare.name) => {
                     Ok(Some(external(&bare.name)))
                 }
+                Some(bare) if self.plugin.packages.has_bundled(path, &bare.name) => {
+                    self.file(specifier, file, &label).await
+                }
                 Some(bare) => self.wanted(&bare, path, (&label, &manifest)).await.map(Some),
                 None => self.file(specifier, file, &label).await,
             };
@@ -103,6 +107,9 @@ impl Dependencies<'_> {
         if let Some(id) = self.plugin.our_module(&bare) {
             return Ok(Some(id));
         }
+        if self.plugin.packages.has_bundled(path, &bare.name) {
+            return self.file(specifier, file, &label).await;
+        }
         // A package may import itself by name.
         if matches!(manifest.wanted(&bare.name), Wanted::Undeclared)
             && label.starts_with(&format!("{}@", bare.name))
@@ -116,7 +123,7 @@ impl Dependencies<'_> {
         &self,
         bare: &Bare,
         file: &Path,
-        (label, manifest): (&str, &crate::packages::Manifest),
+        (label, manifest): (&str, &Manifest),
     ) -> Result<HookResolveIdOutput, BundleError> {
         let specifier = format!("{}{}", bare.name, bare.subpath);
         let import = |range: &str, from| {
@@ -248,6 +255,24 @@ impl Dependencies<'_> {
         }
     }
 
+    /// Resolves within an installed package. Node takes `exports` that are null for none, the
+    /// bundler for a package that opens nothing.
+    async fn resolve_installed(
+        &self,
+        bare: &Bare,
+        folder: &Path,
+    ) -> Result<Option<ResolvedId>, BundleError> {
+        let importer = folder.join("importer.mjs").to_string_lossy().into_owned();
+        let named = format!("{}{}", bare.name, bare.subpath);
+        let found = self.resolve(&named, &importer).await?;
+        let home = folder.join("node_modules").join(&bare.name);
+        let manifest = self.plugin.packages.owner(&home.join("package.json"));
+        if found.is_some() || !manifest.is_some_and(|(_, manifest)| manifest.opens_all()) {
+            return Ok(found);
+        }
+        self.resolve(&format!("{}{}", home.display(), bare.subpath), &importer).await
+    }
+
     async fn installed(
         &self,
         key: &str,
@@ -300,7 +325,7 @@ impl Dependencies<'_> {
         if from != From::Optional && Packages::is_native(&folder, &bare.name) {
             return Err(native());
         }
-        match self.resolve(&specifier, &folder.join("importer.mjs").to_string_lossy()).await? {
+        match self.resolve_installed(bare, &folder).await? {
             Some(resolved) if resolved.id.as_str().ends_with(".node") => Err(native()),
             // What is found elsewhere on this machine is not this package.
             Some(resolved)

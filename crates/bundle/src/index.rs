@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::extract::{Workspace, read_component};
+use crate::extract::{Workspace, fault, read_component};
 use crate::tree::Files;
 
 /// The parser calls itself once per level of nesting. Only addresses are reserved, not memory.
@@ -162,6 +162,9 @@ impl Scan<'_> {
         let is_named_so = is_named_so(path);
         let is_helper =
             in_common(path) && (!is_named_so || path.rsplit('/').nth(1) == Some("common"));
+        // A file that holds no component may be one whose code cannot be read.
+        let fault = || self.files.read(path).and_then(|text| fault(path, &text));
+        let fault = if read.facts.is_none() { fault() } else { None };
         let outcome = match read.facts.map(|facts| facts.manifest) {
             Some(manifest)
                 if manifest.key.is_some()
@@ -187,6 +190,7 @@ impl Scan<'_> {
                     "it has a key, and a folder `common` holds what components share; name its folder and file after the component".into(),
                 )
             }
+            None if fault.is_some() => Outcome::Unreadable(fault.unwrap_or_default()),
             _ if !is_named_so || in_common(path) => Outcome::Helper,
             Some(_) => Outcome::Unreadable("its key is not a constant".into()),
             None => Outcome::Unreadable(

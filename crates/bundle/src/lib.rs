@@ -15,10 +15,13 @@ mod error;
 pub mod extract;
 mod facts_cache;
 mod growth;
+mod gzip_members;
 mod index;
 mod index_cache;
 mod kinds;
 mod language;
+mod lenient;
+mod manifest;
 mod names;
 mod namespaces;
 mod optional_modules;
@@ -28,9 +31,11 @@ mod own_files;
 mod own_package;
 mod package_closure;
 mod packages;
+mod packument;
 mod peers;
 mod place_dependent;
 mod plugin;
+mod ranges;
 mod reach;
 mod registry;
 mod remote_files;
@@ -53,11 +58,12 @@ use std::time::Duration;
 use millrace_fair::{Class, FairSemaphore, Permit, Policy, Rejected};
 use millrace_model::component::{Beside, Responds};
 use millrace_model::egress::Shared;
+use millrace_model::npm_registry::NpmRegistry;
 pub use millrace_walls::Kernel;
 pub use millrace_walls::cgroup::ControlGroups;
 use serde::{Deserialize, Serialize};
 
-pub use crate::archive::unpack_tree;
+pub use crate::archive::{UploadedTree, unpack_tree};
 pub use crate::error::BundleError;
 use crate::facts_cache::FactsCache;
 pub use crate::index::{Index, IndexEntry, Unindexed};
@@ -81,8 +87,8 @@ const INSTALLS_MAX: usize = 1;
 pub struct BundlerConfig {
     /// Where packages and registry documents are kept, for all organizations.
     pub cache_dir: PathBuf,
-    /// The npm registry.
-    pub registry_url: String,
+    /// The npm registry, and the credentials for it.
+    pub registry: NpmRegistry,
     /// A registry document younger than this is not asked for again.
     pub metadata_max_age: Duration,
     /// The version of Node that runs what is bundled, such as `20.20.2`: packages are chosen for
@@ -182,7 +188,8 @@ pub struct LockedPackage {
     pub name: String,
     /// The version.
     pub version: String,
-    /// `sha512-…` of the archive.
+    /// Checksums of the archive (see [`millrace_model::integrity`]), mostly `sha512-…`; empty where
+    /// the registry names none.
     pub integrity: String,
 }
 
@@ -313,10 +320,23 @@ impl Bundler {
         }
     }
 
-    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. A server reads only
-    /// the files anew that changed since it indexed the tree of that name. It waits however many
-    /// do: who asks bounds how many trees there are at once.
+    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. What was left out of
+    /// it is not indexed either. A server reads only the files anew that changed since it indexed
+    /// the tree of that name. It waits however many do: who asks bounds how many trees there are at
+    /// once.
     pub async fn index(
+        &self,
+        tree: &str,
+        uploaded: UploadedTree,
+    ) -> Result<(Index, BTreeMap<String, String>), BundleError> {
+        let UploadedTree { files, left_out } = uploaded;
+        let (mut index, files) = self.index_files(tree, files).await?;
+        index.unindexed.extend(left_out);
+        index.unindexed.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok((index, files))
+    }
+
+    async fn index_files(
         &self,
         tree: &str,
         files: BTreeMap<String, String>,

@@ -1,13 +1,14 @@
 //! Closure of the packages that lie beside a bundle: each package that depends on where it lies,
 //! with all that it depends on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use millrace_model::component::{Beside, PlacedPackage};
 
 use crate::dependencies::{From, label, version};
-use crate::packages::{Packages, Wanted};
+use crate::manifest::Wanted;
+use crate::packages::Packages;
 use crate::peers::brought;
 use crate::plugin::MillracePlugin;
 use crate::specifier::is_builtin;
@@ -91,14 +92,19 @@ async fn needed_by(
     home: &Path,
     name: &str,
 ) -> Result<Vec<Root>, BundleError> {
-    let own = home.join("node_modules").join(name).join("package.json");
-    let Some((folder, manifest)) = plugin.packages.owner(&own) else { return Ok(Vec::new()) };
-    let label = label(&folder);
+    let own = home.join("node_modules").join(name);
+    let label = label(&folder_of(home));
     let mut needs = Vec::new();
-    let mut names: BTreeSet<&str> = manifest.names().collect();
-    names.retain(|needed| !is_builtin(needed) && *needed != name);
-    for needed in names {
-        let (range, from) = match manifest.wanted(needed) {
+    let mut wanted = BTreeMap::new();
+    for (at, manifest) in plugin.packages.with_bundled(&own) {
+        for needed in manifest.names().filter(|needed| !is_builtin(needed) && *needed != name) {
+            if !plugin.packages.has_bundled(&at.join("package.json"), needed) {
+                wanted.entry(needed.to_owned()).or_insert_with(|| manifest.wanted(needed));
+            }
+        }
+    }
+    for (needed, wanted) in &wanted {
+        let (range, from) = match wanted.clone() {
             Wanted::Range(range) => (range, From::Package),
             Wanted::Peer(range) => {
                 (brought(plugin, &label, needed, &range).await?.unwrap_or(range), From::Package)
@@ -119,12 +125,12 @@ async fn needed_by(
             Ok(found) if found.version.is_empty() => {}
             Ok(found) => {
                 plugin.chosen.lock().insert(key, found.clone());
-                needs.push((needed.to_owned(), found));
+                needs.push((needed.clone(), found));
             }
             Err(error) if error.is_about_a_package() => {
                 plugin.left_out(&label, &error, from);
                 let left_out = LockedPackage {
-                    name: needed.to_owned(),
+                    name: needed.clone(),
                     version: String::new(),
                     integrity: String::new(),
                 };

@@ -2,18 +2,20 @@
 //! usual resolution from `<root>/<name>@<version>/` finds exactly that version. Nothing of a
 //! package is run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::manifest::Manifest;
 use crate::optional_modules::has_another_way;
-use crate::registry::{Chosen, Registry, wants_newer};
+use crate::packument::wants_newer;
+use crate::registry::{Chosen, Registry};
 use crate::specifier::Bare;
 use crate::unpack::{LARGEST, unpack};
 use crate::worker::Asker;
@@ -33,89 +35,6 @@ pub(crate) struct Packages {
     /// Installs under way, by folder: each is done once.
     installs: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
     manifests: Mutex<HashMap<PathBuf, Arc<Manifest>>>,
-}
-
-/// What a package's own manifest says of others.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct Manifest {
-    dependencies: BTreeMap<String, String>,
-    peer_dependencies: BTreeMap<String, String>,
-    peer_dependencies_meta: BTreeMap<String, PeerMeta>,
-    optional_dependencies: BTreeMap<String, String>,
-    /// Which Node it wants, as its author wrote it.
-    engines: Value,
-    /// What may be imported of it; nothing where it does not say.
-    exports: Value,
-    /// What `#names` within the package mean.
-    imports: serde_json::Map<String, Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PeerMeta {
-    optional: bool,
-}
-
-/// What a package says of one that it imports.
-pub(crate) enum Wanted {
-    Range(String),
-    /// It can do without, but npm would try.
-    Optional(String),
-    /// It takes what its users bring.
-    Peer(String),
-    /// It takes what its users bring, or does without.
-    OptionalPeer(String),
-    Undeclared,
-}
-
-impl Manifest {
-    /// Whether a path of a file within the package may be imported.
-    pub(crate) fn opens_all(&self) -> bool {
-        self.exports.is_null()
-    }
-
-    /// The packages that it names; an optional peer may stand in the second list of peers alone.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        let peers = self.peer_dependencies.keys().chain(self.peer_dependencies_meta.keys());
-        self.dependencies
-            .keys()
-            .chain(self.optional_dependencies.keys())
-            .chain(peers)
-            .map(String::as_str)
-    }
-
-    pub(crate) fn wanted(&self, name: &str) -> Wanted {
-        if let Some(range) = self.optional_dependencies.get(name) {
-            return Wanted::Optional(range.clone());
-        }
-        if let Some(range) = self.dependencies.get(name) {
-            return Wanted::Range(range.clone());
-        }
-        let peer = self.peer_dependencies.get(name);
-        if self.peer_dependencies_meta.get(name).is_some_and(|meta| meta.optional) {
-            return Wanted::OptionalPeer(peer.cloned().unwrap_or_else(|| "*".into()));
-        }
-        peer.map_or(Wanted::Undeclared, |range| Wanted::Peer(range.clone()))
-    }
-
-    /// The package that a `#name` stands for, where it stands for one: other packages are not
-    /// beside this one, so that the usual resolution does not find them.
-    pub(crate) fn imported_package(&self, name: &str, is_require: bool) -> Option<String> {
-        fn find<'a>(target: &'a Value, kind: &str) -> Option<&'a str> {
-            match target {
-                Value::String(text) => Some(text),
-                Value::Array(list) => list.iter().find_map(|t| find(t, kind)),
-                Value::Object(map) => map
-                    .iter()
-                    .filter(|(k, _)| matches!(k.as_str(), "node" | "default") || *k == kind)
-                    .find_map(|(_, t)| find(t, kind)),
-                _ => None,
-            }
-        }
-        let target = find(self.imports.get(name)?, if is_require { "require" } else { "import" })?;
-        (!target.starts_with('.')).then(|| target.to_owned())
-    }
 }
 
 impl Packages {
@@ -267,31 +186,84 @@ impl Packages {
             .is_some_and(|manifest| manifest["type"] == "module")
     }
 
-    /// The package that a file in the store belongs to: its label and manifest.
+    /// The package that a file in the store belongs to: the label of its folder, and its manifest.
+    /// A package that another one bundles has the other's label, and a manifest of its own.
     pub(crate) fn owner(&self, file: &Path) -> Option<(String, Arc<Manifest>)> {
         let below = file.strip_prefix(&self.root).ok()?;
         let folder = below.components().next()?.as_os_str().to_str()?.to_owned();
-        let mut parts = below.components().skip(1);
-        let node_modules = parts.next()?;
-        let first = parts.next()?.as_os_str().to_str()?.to_owned();
-        let name = if first.starts_with('@') {
-            format!("{first}/{}", parts.next()?.as_os_str().to_str()?)
-        } else {
-            first
-        };
-        let home = self.root.join(&folder).join(node_modules).join(name);
-        if let Some(known) = self.manifests.lock().get(&home) {
-            return Some((folder, known.clone()));
+        let manifest = self.homes(file).iter().rev().find_map(|home| self.manifest(home))?;
+        Some((folder, manifest))
+    }
+
+    /// Whether a file finds a package that came in the archive of its own one, as Node looks for
+    /// it: npm fetches no other.
+    pub(crate) fn has_bundled(&self, file: &Path, name: &str) -> bool {
+        let homes = self.homes(file);
+        let Some(outermost) = homes.first() else { return false };
+        file.ancestors()
+            .skip(1)
+            .take_while(|folder| folder.starts_with(outermost))
+            .any(|folder| folder.join("node_modules").join(name).is_dir())
+    }
+
+    /// The manifest of the package in a folder, and those of the packages that it bundles, each
+    /// with its folder.
+    pub(crate) fn with_bundled(&self, home: &Path) -> Vec<(PathBuf, Arc<Manifest>)> {
+        let mut found = Vec::new();
+        let mut waiting = vec![home.to_path_buf()];
+        while let Some(home) = waiting.pop() {
+            for folder in folders_of(&home.join("node_modules")) {
+                let is_scope = folder.file_name().is_some_and(is_scope);
+                waiting.extend(if is_scope { folders_of(&folder) } else { vec![folder] });
+            }
+            found.extend(self.manifest(&home).map(|manifest| (home, manifest)));
         }
-        let text = std::fs::read_to_string(home.join("package.json")).ok()?;
-        let manifest = Arc::new(serde_json::from_str::<Manifest>(&text).unwrap_or_default());
+        found
+    }
+
+    /// The folders of the packages that a file lies in, the outermost first.
+    fn homes(&self, file: &Path) -> Vec<PathBuf> {
+        let mut homes = Vec::new();
+        let Ok(below) = file.strip_prefix(&self.root) else { return homes };
+        let mut home = self.root.clone();
+        let mut parts = below.components();
+        while let Some(part) = parts.next() {
+            home.push(part);
+            if part.as_os_str() != "node_modules" {
+                continue;
+            }
+            let Some(name) = parts.next() else { break };
+            home.push(name);
+            if is_scope(name.as_os_str()) {
+                home.extend(parts.next());
+            }
+            homes.push(home.clone());
+        }
+        homes
+    }
+
+    fn manifest(&self, home: &Path) -> Option<Arc<Manifest>> {
+        if let Some(known) = self.manifests.lock().get(home) {
+            return Some(known.clone());
+        }
+        let manifest = Arc::new(Manifest::read(home)?);
         let mut manifests = self.manifests.lock();
         if manifests.len() >= MANIFESTS_MAX {
             manifests.clear();
         }
-        manifests.insert(home, manifest.clone());
-        Some((folder, manifest))
+        manifests.insert(home.to_path_buf(), manifest.clone());
+        Some(manifest)
     }
+}
+
+fn is_scope(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b"@")
+}
+
+fn folders_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    entries.filter(is_folder).map(|entry| entry.path()).collect()
 }
 
 /// The folder of the store that a package has under the name by which it is imported.

@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::dependencies::{From, label, version};
+use crate::manifest::Wanted;
 use crate::own_files::imports;
-use crate::packages::{Wanted, folder_name};
+use crate::packages::folder_name;
 use crate::plugin::MillracePlugin;
-use crate::registry::serves;
+use crate::ranges::serves;
 use crate::specifier::{Bare, is_builtin};
 use crate::{BundleError, LockedPackage};
 

@@ -5,6 +5,7 @@ use std::path::{Component as PathPart, Path, PathBuf};
 
 use millrace_walls::folders;
 
+use crate::gzip_members::Members;
 use crate::packages::PACKAGES;
 use crate::tar_entries;
 
@@ -95,56 +96,50 @@ fn unpack_into(archive: &[u8], home: &Path, max: Size) -> std::io::Result<()> {
     std::fs::create_dir_all(home)?;
     let mut left = max.bytes;
     // What is left out is decompressed as well: the limit is on that too.
-    tar_entries::files(
-        flate2::read::GzDecoder::new(archive).take(2 * max.bytes),
-        max.entries,
-        |path, entry| {
-            // The first part is the archive's own folder, mostly `package`. Links and what climbs
-            // out are left out.
-            let path: PathBuf = path.components().skip(1).collect();
-            if path.as_os_str().is_empty()
-                || path.components().any(|p| !matches!(p, PathPart::Normal(_)))
-            {
-                return Ok(());
+    tar_entries::files(Members::new(archive).take(2 * max.bytes), max.entries, |path, entry| {
+        // The first part is the archive's own folder, mostly `package`. Links and what climbs
+        // out are left out.
+        let path: PathBuf = path.components().skip(1).collect();
+        if path.as_os_str().is_empty()
+            || path.components().any(|p| !matches!(p, PathPart::Normal(_)))
+        {
+            return Ok(());
+        }
+        let parts = path.components().count();
+        if parts > PATH_PARTS_MAX {
+            let shown = shown(&path);
+            return Err(Error::new(
+                ErrorKind::InvalidData,
+                format!("the path `{shown}` in it has {parts} parts, allowed are {PATH_PARTS_MAX}"),
+            ));
+        }
+        let too_large = || {
+            Error::new(
+                ErrorKind::InvalidData,
+                format!("its files have more than {} bytes, the limit", max.bytes),
+            )
+        };
+        // The process may write no larger file, which the disk would say in other words.
+        if entry.size() > left {
+            return Err(too_large());
+        }
+        let target = home.join(&path);
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent).map_err(|e| of_the_name(&path, e))?;
+        }
+        let mut file = std::fs::File::create(&target).map_err(|e| of_the_name(&path, e))?;
+        // What the disk says of a file has a number; what else ends the copy is in the archive.
+        let read = |e: Error| {
+            if e.raw_os_error().is_some() {
+                e
+            } else {
+                Error::new(ErrorKind::InvalidData, e.to_string())
             }
-            let parts = path.components().count();
-            if parts > PATH_PARTS_MAX {
-                let shown = shown(&path);
-                return Err(Error::new(
-                    ErrorKind::InvalidData,
-                    format!(
-                        "the path `{shown}` in it has {parts} parts, allowed are {PATH_PARTS_MAX}"
-                    ),
-                ));
-            }
-            let too_large = || {
-                Error::new(
-                    ErrorKind::InvalidData,
-                    format!("its files have more than {} bytes, the limit", max.bytes),
-                )
-            };
-            // The process may write no larger file, which the disk would say in other words.
-            if entry.size() > left {
-                return Err(too_large());
-            }
-            let target = home.join(&path);
-            if let Some(parent) = target.parent() {
-                std::fs::create_dir_all(parent).map_err(|e| of_the_name(&path, e))?;
-            }
-            let mut file = std::fs::File::create(&target).map_err(|e| of_the_name(&path, e))?;
-            // What the disk says of a file has a number; what else ends the copy is in the archive.
-            let read = |e: Error| {
-                if e.raw_os_error().is_some() {
-                    e
-                } else {
-                    Error::new(ErrorKind::InvalidData, e.to_string())
-                }
-            };
-            let written = std::io::copy(&mut entry.take(left + 1), &mut file).map_err(read)?;
-            left = left.checked_sub(written).ok_or_else(too_large)?;
-            Ok(())
-        },
-    )
+        };
+        let written = std::io::copy(&mut entry.take(left + 1), &mut file).map_err(read)?;
+        left = left.checked_sub(written).ok_or_else(too_large)?;
+        Ok(())
+    })
 }
 
 fn shown(path: &Path) -> String {

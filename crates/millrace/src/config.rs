@@ -2,6 +2,7 @@
 //! `millrace.toml`. An unknown key stops the start.
 
 mod checks;
+mod oidc;
 mod parts;
 
 use std::path::{Path, PathBuf};
@@ -10,15 +11,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use millrace_engine::{OidcConfig, S3Config, TraceConfig};
-use millrace_model::domain::is_domain;
 use millrace_model::egress::Allow;
-use millrace_model::people::Role;
+use millrace_model::npm_registry::NpmRegistry;
 use millrace_model::proxies::TrustedProxy;
 use millrace_model::retention::Retention;
 use millrace_model::source::CALLS_PER_ISOLATE_MAX;
 use serde::Deserialize;
 
-use self::parts::{own_hosts, s3, tls, traces};
+use self::oidc::oidc;
+use self::parts::{npm_registry, own_hosts, s3, tls, traces};
 use crate::tls::TlsFiles;
 
 /// The form of the log.
@@ -145,9 +146,17 @@ pub struct ServeArgs {
     /// The Node.js binary, 20 or newer [default: node]
     #[arg(long, env = "MILLRACE_NODE")]
     pub node: Option<PathBuf>,
-    /// The npm registry [default: https://registry.npmjs.org]
-    #[arg(long, env = "MILLRACE_NPM_REGISTRY")]
+    /// The npm registry, with user and password where it asks for them
+    /// [default: https://registry.npmjs.org]
+    #[arg(long, env = "MILLRACE_NPM_REGISTRY", hide_env_values = true, value_name = "URL")]
     pub npm_registry: Option<String>,
+    /// A token for it, npm's `_authToken`; prefer the environment or a file, a command line can be
+    /// seen by others
+    #[arg(long, env = "MILLRACE_NPM_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub npm_token: Option<String>,
+    /// A file with that token
+    #[arg(long, env = "MILLRACE_NPM_TOKEN_FILE", value_name = "FILE")]
+    pub npm_token_file: Option<PathBuf>,
     /// The largest body of a request to an endpoint, in bytes [default: 524288]
     #[arg(long, env = "MILLRACE_HTTP_BODY_MAX_BYTES")]
     pub http_body_max_bytes: Option<usize>,
@@ -279,7 +288,7 @@ pub struct Config {
     pub s3: Option<S3Config>,
     pub owner_email: String,
     pub node: PathBuf,
-    pub npm_registry: String,
+    pub npm_registry: NpmRegistry,
     pub http_body_max_bytes: usize,
     pub request_timeout_seconds: u32,
     pub connections_max: usize,
@@ -320,6 +329,7 @@ impl Config {
         };
         let s3 = s3(&args, &file)?;
         let oidc = oidc(&args, &file)?;
+        let npm_registry = npm_registry(&args, &file)?;
         let master_key = master_key(&args, &file)?;
         let traces =
             traces(args.otlp_url.or(file.otlp_url), args.otlp_headers.or(file.otlp_headers))?;
@@ -372,10 +382,7 @@ impl Config {
                 .or(file.owner_email)
                 .unwrap_or_else(|| "owner@localhost".into()),
             node: args.node.or(file.node).unwrap_or_else(|| "node".into()),
-            npm_registry: args
-                .npm_registry
-                .or(file.npm_registry)
-                .unwrap_or_else(|| "https://registry.npmjs.org".into()),
+            npm_registry,
             http_body_max_bytes: args
                 .http_body_max_bytes
                 .or(file.http_body_max_bytes)
@@ -419,77 +426,6 @@ impl Config {
     }
 }
 
-/// The provider by which people sign in; a part of it alone stops the start.
-fn oidc(args: &ServeArgs, file: &ServeArgs) -> Result<Option<OidcConfig>> {
-    let value = |field: fn(&ServeArgs) -> &Option<String>| {
-        field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty())
-    };
-    let (issuer, client_id) = match (value(|a| &a.oidc_issuer), value(|a| &a.oidc_client_id)) {
-        (Some(issuer), Some(id)) => (issuer, id),
-        (None, None) => return Ok(None),
-        _ => bail!("oidc_issuer and oidc_client_id belong together: set both or none"),
-    };
-    if !OidcConfig::is_usable(&issuer) || issuer.contains(['?', '#']) {
-        bail!(
-            "`{issuer}` is not the address of a provider of OpenID Connect: it starts with https://, or is on this machine"
-        );
-    }
-    let secret_file =
-        args.oidc_client_secret_file.clone().or_else(|| file.oidc_client_secret_file.clone());
-    let client_secret = match (value(|a| &a.oidc_client_secret), secret_file) {
-        (Some(_), Some(_)) => bail!(
-            "of oidc_client_secret and oidc_client_secret_file only one can be given: the secret has one place"
-        ),
-        (None, Some(path)) => {
-            let text = std::fs::read_to_string(&path).with_context(|| {
-                format!("could not read the client's secret in `{}`", path.display())
-            })?;
-            let secret = text.trim();
-            if secret.is_empty() {
-                bail!(
-                    "`{}` is empty: it holds the secret of the client that is registered at the provider",
-                    path.display()
-                );
-            }
-            Some(secret.to_owned())
-        }
-        (secret, None) => secret,
-    };
-    let domains = value(|a| &a.oidc_email_domains).unwrap_or_default();
-    let email_domains: Vec<_> = domains
-        .split(',')
-        .map(|domain| domain.trim().to_ascii_lowercase())
-        .filter(|domain| !domain.is_empty())
-        .collect();
-    if let Some(wrong) = email_domains.iter().find(|domain| !is_domain(domain)) {
-        bail!(
-            "`{wrong}` is not a domain of addresses (oidc_email_domains): it is a name such as example.com"
-        );
-    }
-    let role = match value(|a| &a.oidc_role) {
-        None => None,
-        Some(text) => match Role::parse(&text) {
-            Some(role @ (Role::Viewer | Role::Member)) => Some(role),
-            _ => bail!(
-                "`{text}` is not a role for those who were not invited (oidc_role): allowed are viewer and member; an owner makes others owners"
-            ),
-        },
-    };
-    if role.is_some() && email_domains.is_empty() {
-        bail!(
-            "oidc_role alone admits every user of the provider: name the domains of their addresses with oidc_email_domains, such as example.com"
-        );
-    }
-    let host = || url_host(&issuer);
-    let name = value(|a| &a.oidc_name).unwrap_or_else(host);
-    Ok(Some(OidcConfig { issuer, client_id, client_secret, name, email_domains, role }))
-}
-
-fn url_host(address: &str) -> String {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    rest.split('/').next().unwrap_or(rest).to_owned()
-}
-
 fn master_key(args: &ServeArgs, file: &ServeArgs) -> Result<MasterKeyConfig> {
     let text = |field: fn(&ServeArgs) -> &Option<String>| {
         field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty())
@@ -525,63 +461,6 @@ fn read_file(path: &Path) -> Result<ServeArgs> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_provider_is_whole_and_lets_in_nobody_unasked() {
-        type Change = fn(&mut ServeArgs);
-        let with = |change: Change| {
-            let mut args = ServeArgs {
-                oidc_issuer: Some("https://id.test/realm".into()),
-                oidc_client_id: Some("millrace".into()),
-                ..ServeArgs::default()
-            };
-            change(&mut args);
-            oidc(&args, &ServeArgs::default()).map_err(|error| error.to_string())
-        };
-        let read = with(|_| {}).expect("reads").expect("a provider");
-        assert_eq!((read.name.as_str(), read.role, read.client_secret), ("id.test", None, None));
-        let read = with(|args| {
-            (args.oidc_role, args.oidc_email_domains) =
-                (Some("member".into()), Some("X.test, y.test".into()))
-        });
-        let read = read.expect("reads").expect("a provider");
-        assert_eq!(
-            (read.role, read.email_domains),
-            (Some(Role::Member), vec!["x.test".to_owned(), "y.test".to_owned()])
-        );
-        let wrong: [(Change, &str); 7] = [
-            (|args| args.oidc_client_id = None, "belong together"),
-            (|args| args.oidc_issuer = Some("http://id.test".into()), "https://"),
-            (|args| args.oidc_role = Some("viewer".into()), "oidc_email_domains"),
-            (
-                |args| {
-                    (args.oidc_role, args.oidc_email_domains) =
-                        (Some("owner".into()), Some("x.test".into()))
-                },
-                "viewer and member",
-            ),
-            (|args| args.oidc_email_domains = Some("@x.test".into()), "@x.test"),
-            (
-                |args| args.oidc_client_secret_file = Some("/nowhere/at/all".into()),
-                "/nowhere/at/all",
-            ),
-            (
-                |args| {
-                    (args.oidc_client_secret, args.oidc_client_secret_file) =
-                        (Some("s3cret".into()), Some("f".into()))
-                },
-                "only one",
-            ),
-        ];
-        for (change, word) in wrong {
-            let error = with(change).expect_err(word);
-            assert!(error.contains(word) && !error.contains("s3cret"), "{error}");
-        }
-        assert!(
-            !format!("{:?}", with(|args| args.oidc_client_secret = Some("s3cret".into())))
-                .contains("s3cret")
-        );
-    }
 
     #[test]
     fn flags_win_over_the_file_and_unknown_keys_stop_the_start() {

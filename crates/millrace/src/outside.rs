@@ -21,11 +21,11 @@ pub(crate) async fn look(config: &Config, checks: &mut Checks) {
             );
         }
     };
-    let registry = answers(&client, &config.npm_registry).await;
+    let registry = answers(&client, config.npm_registry.url()).await;
     report(
         checks,
         "packages",
-        &config.npm_registry,
+        config.npm_registry.url(),
         registry,
         "check --npm-registry and the proxy: components that import packages cannot be deployed until it answers",
     );

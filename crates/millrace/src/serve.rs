@@ -189,7 +189,7 @@ pub(crate) fn bundler(
 ) -> Bundler {
     let bundler_config = BundlerConfig {
         cache_dir,
-        registry_url: config.npm_registry.clone(),
+        registry: config.npm_registry.clone(),
         metadata_max_age: Duration::from_secs(300),
         node_version: node_version.to_owned(),
         platform_modules: PLATFORM_MODULES,

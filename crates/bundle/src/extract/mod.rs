@@ -5,6 +5,7 @@
 
 mod auth;
 mod eval;
+mod fault;
 mod lower;
 mod module;
 mod read;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::eval::Workspace;
 use self::eval::{Evaluation, Value};
+pub(crate) use self::fault::fault;
 use crate::tree::Files;
 
 /// Files that an entry may reach.

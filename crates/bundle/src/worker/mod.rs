@@ -201,9 +201,14 @@ impl WorkerCommand {
     }
 
     fn question_of(&self, config: &BundlerConfig, job: Job) -> Question {
-        let BundlerConfig { cache_dir, registry_url, metadata_max_age, node_version, .. } =
+        let BundlerConfig { cache_dir, registry, metadata_max_age, node_version, .. } =
             config.clone();
-        Question { cache_dir, registry_url, metadata_max_age, node_version, job }
+        // What reads strangers' code needs no credentials: it asks the registry nothing.
+        let registry = match &job {
+            Job::Fetch(..) => registry,
+            _ => registry.without_credentials(),
+        };
+        Question { cache_dir, registry, metadata_max_age, node_version, job }
     }
 
     async fn ask(&self, config: &BundlerConfig, job: Job) -> Result<Answer, BundleError> {

@@ -4,6 +4,7 @@ use std::io::{BufRead, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use millrace_model::npm_registry::NpmRegistry;
 use millrace_walls::Kernel;
 use millrace_walls::landlock::Files;
 use millrace_walls::own::{Confinement, confine};
@@ -47,11 +48,10 @@ pub fn work(platform_modules: &'static [(&'static str, &'static str)]) -> Result
             "a wall around the bundler's process cannot be put up: {error}"
         )));
     }
-    let Question { cache_dir, registry_url, metadata_max_age, node_version, job } =
-        read(&mut input)?;
+    let Question { cache_dir, registry, metadata_max_age, node_version, job } = read(&mut input)?;
     drop(input);
     let config = |egress| BundlerConfig {
-        registry_url,
+        registry,
         metadata_max_age,
         node_version,
         egress,
@@ -221,7 +221,7 @@ impl BundlerConfig {
     fn at(cache_dir: PathBuf, platform_modules: &'static [(&'static str, &'static str)]) -> Self {
         Self {
             cache_dir,
-            registry_url: String::new(),
+            registry: NpmRegistry::new("", None),
             metadata_max_age: std::time::Duration::ZERO,
             node_version: String::new(),
             platform_modules,
@@ -244,7 +244,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         // Nobody listens there, so that what is let through is not reached.
         let config = BundlerConfig {
-            registry_url: "http://127.0.0.1:9".into(),
+            registry: NpmRegistry::new("http://127.0.0.1:9", None),
             ..BundlerConfig::at(dir.path().join("cache"), &[])
         };
         let source = Source {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use millrace_model::egress::Policy;
+use millrace_model::npm_registry::NpmRegistry;
 use serde::{Deserialize, Serialize};
 
 use super::trial::Trial;
@@ -48,7 +49,7 @@ impl Role {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Question {
     pub(super) cache_dir: PathBuf,
-    pub(super) registry_url: String,
+    pub(super) registry: NpmRegistry,
     pub(super) metadata_max_age: Duration,
     pub(super) node_version: String,
     pub(super) job: Job,

@@ -242,6 +242,8 @@ fn a_folder_is_indexed_and_only_what_changed_is_read_again() {
             "components/tracker/actions/common/common.mjs"
         ]
     );
+    let reason = &index.unindexed[0].reason;
+    assert!(reason.starts_with("it has a syntax error on line 1: "), "{reason}");
     assert_eq!(Index::of(&folder, Some(&index)).read, 0);
     // What a component builds on is part of it.
     write(

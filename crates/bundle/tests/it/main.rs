@@ -4,7 +4,9 @@
 mod extract;
 mod growth;
 mod packages;
+mod private_packages;
 mod processes;
+mod registry;
 mod sloppy;
 mod sources;
 mod typescript;
@@ -17,6 +19,7 @@ use millrace_bundle::{
     Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Entry, Kernel, Limits, Lock,
 };
 use millrace_model::egress::Policy;
+use millrace_model::npm_registry::NpmRegistry;
 
 /// A stand-in for the platform's package: a module of ours that imports a package of npm's.
 const PLATFORM: &str = r#"import ms from "ms"; export const second = ms("1s"); export class ConfigurationError extends Error {}"#;
@@ -36,7 +39,7 @@ fn config(cache_dir: PathBuf, registry_url: &str) -> BundlerConfig {
     let egress = Policy { allow, ..Policy::default() }.into();
     BundlerConfig {
         cache_dir,
-        registry_url: registry_url.into(),
+        registry: NpmRegistry::new(registry_url, None),
         metadata_max_age: Duration::from_secs(300),
         node_version: "20.20.2".into(),
         platform_modules: MODULES,

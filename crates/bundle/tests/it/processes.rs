@@ -1,11 +1,10 @@
 //! Bundling in processes of its own, which may break down.
 
-use std::collections::BTreeMap;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use millrace_bundle::{
-    Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Limits, WorkerCommand,
+    Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Limits, UploadedTree, WorkerCommand,
 };
 
 use crate::{NO_REGISTRY, config, files};
@@ -141,7 +140,7 @@ async fn a_tree_that_was_let_in_waits_where_no_other_may() {
     let mut before: Vec<_> = (0..10).map(|_| bundle()).collect();
     assert!(before.iter_mut().all(|bundling| is_pending(bundling.as_mut())));
     assert_eq!(bundle().await.expect_err("no room").code(), "deploys_waiting");
-    assert!(is_pending(Box::pin(bundler.index("tree", BTreeMap::new())).as_mut()));
+    assert!(is_pending(Box::pin(bundler.index("tree", UploadedTree::default())).as_mut()));
 }
 
 fn is_pending<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+use super::npm::NpmArgs;
+
 /// Commands for registries.
 #[derive(Subcommand, Debug)]
 pub enum RegistryCommand {
@@ -17,9 +19,8 @@ pub enum RegistryCommand {
         /// Its name [default: the last part of where it comes from]
         #[arg(long)]
         name: Option<String>,
-        /// The npm registry that packages come from
-        #[arg(long, env = "MILLRACE_NPM_REGISTRY", default_value = "https://registry.npmjs.org")]
-        npm_registry: String,
+        #[command(flatten)]
+        npm: NpmArgs,
     },
     /// List registries
     #[command(visible_alias = "ls", after_help = "Example: millrace registry list")]
@@ -43,9 +44,8 @@ pub enum RegistryCommand {
         name: String,
         /// From somewhere else from now on
         what: Option<String>,
-        /// The npm registry that packages come from
-        #[arg(long, env = "MILLRACE_NPM_REGISTRY", default_value = "https://registry.npmjs.org")]
-        npm_registry: String,
+        #[command(flatten)]
+        npm: NpmArgs,
     },
     /// Search the components of all registries
     #[command(after_help = "Example: millrace registry search new items --app rss --registry acme")]

@@ -15,21 +15,23 @@ pub(super) async fn registries(
     command: RegistryCommand,
 ) -> Result<(), CliError> {
     match command {
-        RegistryCommand::Add { what, name, npm_registry } => {
-            let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry))
-                .await?;
+        RegistryCommand::Add { what, name, npm } => {
+            let packages = npm.registry()?;
+            let tree =
+                printer::waiting("reading the components", Tree::read(&what, &packages)).await?;
             let name = name.unwrap_or_else(|| tree::name_of(&tree.origin));
             let request =
                 client.request(Method::POST, "/registries")?.query(&[("name", name.as_str())]);
             upload(client, show, request, &name, tree).await
         }
-        RegistryCommand::Update { name, what, npm_registry } => {
+        RegistryCommand::Update { name, what, npm } => {
             let what = match what {
                 Some(what) => what,
                 None => origin(client, &name).await?,
             };
-            let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry))
-                .await?;
+            let packages = npm.registry()?;
+            let tree =
+                printer::waiting("reading the components", Tree::read(&what, &packages)).await?;
             upload(
                 client,
                 show,

@@ -7,15 +7,15 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use millrace_model::integrity::{has_integrity, integrity_of};
+use millrace_model::npm_registry::NpmRegistry;
 use millrace_model::own_files::{
     AppFolders, DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data_of,
 };
+use reqwest::header::AUTHORIZATION;
 use serde_json::Value;
-use sha2::{Digest as _, Sha512};
 use tokio::process::Command;
 
 use crate::client::answer::{self, AnswerError};
@@ -51,7 +51,7 @@ impl Tree {
     /// Reads what is named: a folder that exists, a git address (`….git`, or a repository of a code
     /// host), the address of a `.tar.gz`, else an npm package (`npm:NAME`, `@scope/name`, with
     /// `@version` behind it).
-    pub(crate) async fn read(what: &str, npm_registry: &str) -> Result<Self, CliError> {
+    pub(crate) async fn read(what: &str, packages: &NpmRegistry) -> Result<Self, CliError> {
         let path = Path::new(what);
         if path.is_dir() {
             let folder = path
@@ -74,11 +74,11 @@ impl Tree {
                 shown: origin.clone(),
                 origin,
                 revision: String::new(),
-                archive: fetched(what).await?,
+                archive: fetched(what, None).await?,
             });
         }
         match what.strip_prefix("npm:").or_else(|| what.starts_with('@').then_some(what)) {
-            Some(package) => packaged(package, npm_registry.trim_end_matches('/')).await,
+            Some(package) => packaged(package, packages).await,
             None => Err(CliError::Usage {
                 message: format!("`{what}` is neither a folder nor an address nor an npm package"),
                 hint: "name a folder, https://… of a git repository or a .tar.gz, or npm:NAME",
@@ -182,7 +182,7 @@ async fn cloned(url: &str) -> Result<Tree, CliError> {
 }
 
 /// A package's archive, with the checksum that the registry names.
-async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
+async fn packaged(package: &str, registry: &NpmRegistry) -> Result<Tree, CliError> {
     let refused = |why: String| CliError::Tree { what: package.to_owned(), why };
     // The first `@` may belong to a scope.
     let (name, version) = match package.rsplit_once('@') {
@@ -192,15 +192,19 @@ async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
     if name.is_empty() {
         return Err(refused("it names no package".into()));
     }
-    let document = fetched(&format!("{registry}/{}/{version}", name.replace('/', "%2f"))).await?;
+    let fetched =
+        async |address: &str| self::fetched(address, registry.authorization_for(address)).await;
+    let document =
+        fetched(&format!("{}/{}/{version}", registry.url(), name.replace('/', "%2f"))).await?;
     let document: Value = serde_json::from_slice(&document)
         .map_err(|e| refused(format!("the registry's answer is not JSON: {e}")))?;
     let tarball = document["dist"]["tarball"]
         .as_str()
         .ok_or_else(|| refused("the registry names no archive".into()))?;
     let archive = fetched(tarball).await?;
-    let expected = document["dist"]["integrity"].as_str().unwrap_or("");
-    if expected != format!("sha512-{}", STANDARD.encode(Sha512::digest(&archive))) {
+    let dist = &document["dist"];
+    let integrity = integrity_of(dist["integrity"].as_str(), dist["shasum"].as_str());
+    if integrity.is_empty() || !has_integrity(&archive, &integrity) {
         return Err(refused(
             "the archive does not have the checksum that the registry names".into(),
         ));
@@ -214,13 +218,13 @@ async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
     })
 }
 
-async fn fetched(url: &str) -> Result<Vec<u8>, CliError> {
+async fn fetched(url: &str, authorization: Option<&str>) -> Result<Vec<u8>, CliError> {
     let refused = |why: String| CliError::Tree { what: without_credentials(url), why };
-    let response = connect::to_download()?
-        .get(url)
-        .send()
-        .await
-        .map_err(|e| refused(e.without_url().to_string()))?;
+    let mut request = connect::to_download()?.get(url);
+    if let Some(authorization) = authorization {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    let response = request.send().await.map_err(|e| refused(e.without_url().to_string()))?;
     if let Some(to) = connect::redirected_to(&response) {
         return Err(CliError::DownloadRedirected { what: without_credentials(url), to });
     }

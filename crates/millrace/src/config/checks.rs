@@ -29,8 +29,8 @@ impl Config {
             );
         }
         let addresses = [
-            ("npm_registry", Some(&self.npm_registry)),
-            ("s3_endpoint", self.s3.as_ref().map(|s3| &s3.endpoint)),
+            ("npm_registry", Some(self.npm_registry.url())),
+            ("s3_endpoint", self.s3.as_ref().map(|s3| s3.endpoint.as_str())),
         ];
         for (name, url) in addresses {
             if let Some(url) = url
