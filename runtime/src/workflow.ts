@@ -1,4 +1,5 @@
 // Execution of a workflow: its steps in order, each with `this`, `steps` and `$`.
+import { findApps } from "./additional.ts";
 import { calls, type CallContext } from "./context.ts";
 import { fileDir } from "./dir.ts";
 import { dollar, type Dollar } from "./dollar.ts";
@@ -10,7 +11,7 @@ import { isA, read } from "./instances.ts";
 import { eachEntry, JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
-import { isObject, type ResolvedProp } from "./props.ts";
+import { isObject, put, type ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
 import { shownProps } from "./shown.ts";
 import { dataStore } from "./store.ts";
@@ -105,9 +106,9 @@ function evaluated({ module, props, namespace, dynamic_props }: StepSpec, steps:
     const isSecret = def?.definition["secret"] === true;
     if (def?.type === "http_request" && isObject(value)) {
       const field = ([key, of]: [string, unknown]) => [key, evaluate(of, steps, name, namespace, isSecret || key === "auth" || key === "headers" || key === "params")];
-      values[name] = Object.fromEntries(Object.entries(value).map(field));
+      put(values, name, Object.fromEntries(Object.entries(value).map(field)));
     } else {
-      values[name] = evaluate(value, steps, name, namespace, isSecret);
+      put(values, name, evaluate(value, steps, name, namespace, isSecret));
     }
   }
   return values;
@@ -119,9 +120,9 @@ export async function runAction(module: string, values: Bag, steps: Bag, $: Doll
     execute: executeRequest,
     dataStore: (store: unknown) => dataStore(store, call),
     fileDir: (prop: ResolvedProp, store: string) => fileDir(prop, store, call),
-    runs: true,
   };
-  const self = prepared.instance(values, services, dynamic);
+  await findApps(prepared, dynamic, () => prepared.instance(values, services, dynamic), call);
+  const self = prepared.instance(values, { ...services, runs: true }, dynamic);
   const dirs = dirsOf(prepared.propsWith(dynamic), values);
   const keep = dirs.length > 0 ? await mirror(dirs, call) : undefined;
   try {
