@@ -14,6 +14,8 @@ export interface Services {
   fileDir?: (prop: ResolvedProp, store: string) => object;
   /** In a run, a store or request that is needed and has no value is there and says so; forms see that it is not chosen yet. */
   runs?: boolean;
+  /** Only this run knows which props there are: additionalProps was asked with the text of an expression. */
+  undecided?: boolean;
 }
 
 /** A component's or app's `methods`: functions to bind, and whatever else stands among them. */
@@ -60,12 +62,12 @@ export class Prepared {
   }
 
   /**
-   * Whether values without a definition may be of props that additionalProps makes: it has not been asked, or a form is
-   * about to ask it. In all other cases they are values of props that are gone, and code that sends on what `this` has
+   * Whether values without a definition may be of props that additionalProps makes: it has not been asked, or not with the
+   * values of this run, or a form is about to ask it. In all other cases they are values of props that are gone, and code that sends on what `this` has
    * would send them too.
    */
   #isOpen(services: Services, dynamic: unknown): boolean {
-    return typeof this.component.additionalProps === "function" && !(services.runs === true && Array.isArray(dynamic));
+    return typeof this.component.additionalProps === "function" && (services.undecided === true || !(services.runs === true && Array.isArray(dynamic)));
   }
 
   /** The props with those that additionalProps made, which may stand in for one of the component's own. */

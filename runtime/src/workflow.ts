@@ -4,14 +4,14 @@ import { calls, type CallContext } from "./context.ts";
 import { fileDir } from "./dir.ts";
 import { dollar, type Dollar } from "./dollar.ts";
 import { FlowExit, jsonText, text } from "./errors.ts";
-import { evaluate } from "./expressions.ts";
+import { evaluate, holdsExpression } from "./expressions.ts";
 import type { FlowCall, Pause, RunInfo } from "./flow.ts";
 import { HandedOn } from "./handed.ts";
 import { isA, read } from "./instances.ts";
 import { eachEntry, JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
-import { isObject, put, type ResolvedProp } from "./props.ts";
+import { isObject, ownOf, put, type ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
 import { shownProps } from "./shown.ts";
 import { dataStore } from "./store.ts";
@@ -72,7 +72,7 @@ async function runStep(step: StepSpec, handed: HandedOn, steps: Bag, $: Dollar, 
     const values = step.literal ? step.props : evaluated(step, steps);
     const shown = shownProps(moduleOf(step.module).propsWith(step.dynamic_props), values);
     if (shown !== undefined) call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"props","props":${shown}}`);
-    const returned = await runAction(step.module, values, steps, $, namespace, call, step.dynamic_props);
+    const returned = await runAction(step.module, values, steps, $, namespace, call, step.dynamic_props, isUndecided(step));
     if (call.waits) await call.settled();
     recordReturned($, returned, namespace);
   } catch (error) {
@@ -114,7 +114,15 @@ function evaluated({ module, props, namespace, dynamic_props }: StepSpec, steps:
   return values;
 }
 
-export async function runAction(module: string, values: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown): Promise<unknown> {
+/** Whether a prop that decides on the others, one with `reloadProps` or where none has it any, is an expression. */
+function isUndecided({ literal, module, props, dynamic_props }: StepSpec): boolean {
+  if (literal || !Array.isArray(dynamic_props)) return false;
+  const defs = moduleOf(module).propsWith(dynamic_props);
+  const reloading = defs.filter((def) => def.definition["reloadProps"] === true);
+  return (reloading.length > 0 ? reloading : defs).some((def) => holdsExpression(ownOf(props, def.name)));
+}
+
+export async function runAction(module: string, values: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown, undecided = false): Promise<unknown> {
   const prepared = moduleOf(module);
   const services = {
     execute: executeRequest,
@@ -122,7 +130,7 @@ export async function runAction(module: string, values: Bag, steps: Bag, $: Doll
     fileDir: (prop: ResolvedProp, store: string) => fileDir(prop, store, call),
   };
   await findApps(prepared, dynamic, () => prepared.instance(values, services, dynamic), call);
-  const self = prepared.instance(values, { ...services, runs: true }, dynamic);
+  const self = prepared.instance(values, { ...services, runs: true, undecided }, dynamic);
   const dirs = dirsOf(prepared.propsWith(dynamic), values);
   const keep = dirs.length > 0 ? await mirror(dirs, call) : undefined;
   try {

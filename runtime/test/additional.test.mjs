@@ -46,6 +46,16 @@ test("an app that only additionalProps declares has its methods in options and i
   assert.match(failed.find((frame) => frame.t === "log").text, /only additionalProps has the app of `acme`, and it failed \(Error: no\)/);
 });
 
+test("values of a step's dynamic props stay where an expression decides which there are", async () => {
+  const code = `export default { props: { n: { type: "integer", reloadProps: true }, t: "string" }, additionalProps() {}, run() { return { ...this }; } };`;
+  const dynamic_props = [{ name: "w", type: "string", withLabel: true }];
+  const ran = async (props) => finished(await run(code, workflow({}, { steps: [{ namespace: "one", module: "m", props, dynamic_props, disabled: false }] }))).exports.$return_value;
+  const others = { t: "{{1}}", v0: "{{2}}", w: { __lv: { label: "L", value: 1 } } };
+  const w = { label: "L", value: 1 };
+  assert.deepEqual(await ran({ n: "{{1+1}}", ...others }), { n: 2, t: 1, v0: 2, w });
+  assert.deepEqual(await ran({ n: 2, ...others }), { n: 2, t: 1, w });
+});
+
 test("functions, symbols and class instances in options and defaults do not disturb additionalProps", async () => {
   const code = `class Money { constructor() { this.n = 1; } } const shared = { f() {}, s: Symbol("s"), at: new Date(0), money: new Money(), list: [1] }; shared.self = shared;
     export default { props: { a: { type: "string", options: [{ label: "A", value: "a", make() {} }] }, b: { type: "object", default: shared } },

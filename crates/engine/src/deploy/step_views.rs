@@ -88,16 +88,19 @@ impl Engine {
         let manifest = &component.manifest;
         let defs = step.dynamic_props.as_ref().unwrap_or(&manifest.props);
         let mut warnings = Vec::new();
+        // What `additionalProps` said of the text of an expression holds for no run.
+        let is_undecided = manifest.has_additional_props && props::is_undecided(defs, &step.props);
+        let asked = if is_undecided { &manifest.props } else { defs };
         if !step.disabled {
-            warnings.extend(step.dynamic_props_refused.clone());
-            for def in defs.iter().filter(|def| def.asks_for_value()) {
+            warnings.extend(step.dynamic_props_refused.clone().filter(|_| !is_undecided));
+            for def in asked.iter().filter(|def| def.asks_for_value()) {
                 if step.props.get(&def.name).is_none_or(Value::is_null) {
                     warnings.extend(self.lacks(org, def).await?);
                 }
             }
         }
         // Without an answer of `additionalProps` it is not known which props there are.
-        if step.dynamic_props.is_some() || !manifest.has_additional_props {
+        if (step.dynamic_props.is_some() && !is_undecided) || !manifest.has_additional_props {
             warnings.extend(props::unknown(defs, &step.props).iter().map(ToString::to_string));
         }
         warnings.truncate(WARNINGS_MAX);
