@@ -332,7 +332,7 @@ function NoneOf({ form, prop, isSearched }: Omit<Props, "control"> & { isSearche
   );
 }
 
-type Param = { page: number; context: JsonObject | undefined };
+type Param = { page: number; context: unknown };
 
 /** The label of the prop that must have a value first. */
 function waitsFor(form: PropForm, prop: PropDef): string | undefined {
