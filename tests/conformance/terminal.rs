@@ -92,33 +92,6 @@ async fn r5_deploy_connects_an_account_that_is_missing_and_asks_again_for_what_i
     assert_eq!(terminal.ends().0, 1);
 }
 
-/// Pages that a method counts have no context; the list ends with the page that has nothing new.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r5_a_choice_has_the_options_of_further_pages_and_sends_its_label() {
-    let server = Server::shared().await;
-    let shell = Shell::new(&server);
-    let code = "const page_of = (name, page) => [1, 2].map((n) => ({ label: `${name} ${page}.${n}`, value: `${name}${page}${n}` }));
-        export default { name: 'Pages', version: '1', props: {
-          few: { type: 'string', label: 'Of few', withLabel: true, async options({ page }) { return page < 2 ? page_of('few', page) : []; } },
-          many: { type: 'string', label: 'Of many', async options({ page }) { return page_of('many', page); } } },
-        run() { return [this.few, this.many]; } };";
-    shell.write(&[("pages.mjs", code)]);
-    let mut terminal = on_terminal(&shell, &["deploy", "pages.mjs"]);
-    terminal.until("Of few");
-    terminal.until("few 1.2");
-    terminal.types(&format!("{DOWN}{DOWN}{DOWN}{ENTER}"));
-    terminal.until("these are the first 10 options; there may be more");
-    terminal.until("(another value)");
-    let to_last = DOWN.repeat(10);
-    terminal.types(&format!("{to_last}{ENTER}"));
-    terminal.types(&format!("typed{ENTER}"));
-    terminal.until("name_slug: pages");
-    assert_eq!(terminal.ends().0, 0);
-    let source = server.get("/users/me/sources").await.json["data"][0].clone();
-    let returned = server.run_now(&source, json!({})).await["return_value"].clone();
-    assert_eq!(returned, json!([{ "label": "few 1.2", "value": "few12" }, "typed"]));
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_dev_asks_too_and_an_interrupt_ends_it() {
     let server = Server::shared().await;

@@ -162,16 +162,6 @@ pub fn check(
     if errors.is_empty() { Ok(kept) } else { Err(errors) }
 }
 
-/// Whether only a run knows which props a step of `additionalProps` has: one that decides on them
-/// is an expression, whose text `additionalProps` was asked with. Those with `reloadProps` decide;
-/// where none has it, all do.
-pub fn is_undecided(defs: &[PropDef], values: &Map<String, Value>) -> bool {
-    let reloads = |def: &&PropDef| def.rest.get("reloadProps") == Some(&Value::Bool(true));
-    let any_reloads = defs.iter().any(|def| reloads(&def));
-    let mut decide = defs.iter().filter(|def| !any_reloads || reloads(def));
-    decide.any(|def| values.get(&def.name).is_some_and(holds_expression))
-}
-
 /// Values for props that the definitions do not have.
 pub fn unknown(defs: &[PropDef], given: &Map<String, Value>) -> Vec<PropError> {
     let is_unknown = |name: &&String| defs.iter().all(|def| def.name != **name);

@@ -200,18 +200,3 @@ fn a_step_takes_expressions_for_any_type() {
         json!({ "n": "{{steps.a.$return_value}}" }).as_object().cloned().unwrap_or_default();
     assert!(check(&[def("n", "integer", json!({}))], &given, Site::Step, Timestamp(0)).is_ok());
 }
-
-#[test]
-fn which_props_there_are_is_undecided_where_a_deciding_one_is_an_expression() {
-    let reloads = def("n", "integer", json!({ "reloadProps": true }));
-    let other = def("t", "string", json!({}));
-    let is_undecided = |defs: &[&PropDef], given: Value| {
-        let defs: Vec<PropDef> = defs.iter().map(|def| (*def).clone()).collect();
-        super::is_undecided(&defs, given.as_object().unwrap_or(&Map::new()))
-    };
-    assert!(is_undecided(&[&reloads, &other], json!({ "n": "{{ 1 + 1 }}" })));
-    assert!(!is_undecided(&[&reloads, &other], json!({ "n": 2, "t": "{{ 1 }}", "x": "{{ 1 }}" })));
-    // Without `reloadProps` any may decide.
-    assert!(is_undecided(&[&other], json!({ "t": ["{{ 1 }}"] })));
-    assert!(!is_undecided(&[&other], json!({ "t": "a" })));
-}
