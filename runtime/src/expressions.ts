@@ -62,6 +62,12 @@ export function evaluate(value: unknown, steps: unknown, prop: string, step: str
   }
 }
 
+/** Whether any string in a value is or holds an expression. */
+export function holdsExpression(value: unknown): boolean {
+  if (typeof value === "string") return value.includes("{{");
+  return value !== null && typeof value === "object" && Object.values(value).some(holdsExpression);
+}
+
 function evaluateText(text: string, steps: unknown, where: string): unknown {
   let template = cache.get(text);
   if (!template) {

@@ -1,7 +1,7 @@
 // `this`: a fresh, writable instance for each run. Its own enumerable keys are props with a value
 // and methods, nothing else; methods are bound when it is made, as code passes them on as bare
 // functions.
-import { isObject, plainValue, resolveProps, type Level, type ResolvedProp } from "./props.ts";
+import { isObject, ownOf, plainValue, put, resolveProps, type Level, type ResolvedProp } from "./props.ts";
 import type { Bag, Component, Fn } from "./types.ts";
 
 /** What a call gives an instance beside its props. */
@@ -14,6 +14,8 @@ export interface Services {
   fileDir?: (prop: ResolvedProp, store: string) => object;
   /** In a run, a store or request that is needed and has no value is there and says so; forms see that it is not chosen yet. */
   runs?: boolean;
+  /** Only this run knows which props there are: additionalProps was asked with the text of an expression. */
+  undecided?: boolean;
 }
 
 /** A component's or app's `methods`: functions to bind, and whatever else stands among them. */
@@ -28,6 +30,8 @@ export class Prepared {
   readonly props: ResolvedProp[];
   readonly #names: Set<string>;
   readonly #methods: Members;
+  /** Apps of props that only additionalProps declares, by the prop's name: its definitions come back without methods. */
+  readonly #foundApps = new Map<string, Bag>();
 
   constructor(component: Component) {
     this.component = component;
@@ -40,27 +44,30 @@ export class Prepared {
   instance(values: Bag, services: Services, dynamic?: unknown): Bag {
     const self: Bag = {};
     if (services.emit) hidden(self, "$emit", services.emit);
-    for (const prop of this.propsWith(dynamic)) {
-      const value = bindProp(prop, values[prop.name], services);
-      if (value !== undefined) self[prop.name] = value;
+    const props = this.propsWith(dynamic);
+    for (const prop of props) {
+      const value = bindProp(prop, ownOf(values, prop.name), services);
+      if (value !== undefined) put(self, prop.name, value);
     }
     if (this.#isOpen(services, dynamic)) {
       for (const name in values) {
         const value = values[name];
-        if (value !== undefined && value !== null && !Object.hasOwn(self, name) && !this.#names.has(name)) self[name] = plainValue(value, true);
+        if (value !== undefined && value !== null && !Object.hasOwn(self, name) && !this.#names.has(name)) put(self, name, plainValue(value, true));
       }
     }
     bindMembers(self, this.#methods);
+    // A prop without a value is undefined, also where all objects have something of its name.
+    for (const { name } of props) if (name in Object.prototype && !Object.hasOwn(self, name)) hidden(self, name, undefined);
     return self;
   }
 
   /**
-   * Whether values without a definition may be of props that additionalProps makes: it has not been asked, or a form is
-   * about to ask it. In all other cases they are values of props that are gone, and code that sends on what `this` has
+   * Whether values without a definition may be of props that additionalProps makes: it has not been asked, or not with the
+   * values of this run, or a form is about to ask it. In all other cases they are values of props that are gone, and code that sends on what `this` has
    * would send them too.
    */
   #isOpen(services: Services, dynamic: unknown): boolean {
-    return typeof this.component.additionalProps === "function" && !(services.runs === true && Array.isArray(dynamic));
+    return typeof this.component.additionalProps === "function" && (services.undecided === true || !(services.runs === true && Array.isArray(dynamic)));
   }
 
   /** The props with those that additionalProps made, which may stand in for one of the component's own. */
@@ -70,14 +77,32 @@ export class Prepared {
       .filter((one) => typeof one?.["name"] === "string" && typeof one["type"] === "string")
       .map((one): ResolvedProp => {
         const own = this.props.find((prop) => prop.name === one["name"]);
-        // An app's methods do not travel: they are those of the app of that name that the component has.
-        const app = one["type"] === "app" || one["type"] === "app[]" ? (own?.app ?? this.props.find((prop) => prop.app?.["app"] === one["app"])?.app) : undefined;
+        const app = isAppProp(one) ? (own?.app ?? this.#appOf(one)) : undefined;
         return { name: String(one["name"]), type: String(one["type"]), definition: one, app, levels: [] };
       });
     const names = new Set(made.map((prop) => prop.name));
     return [...this.props.filter((prop) => !names.has(prop.name)), ...made];
   }
+
+  /** The app of a described prop, with its methods: that of its prop when additionalProps last ran, else any of that slug. */
+  #appOf({ name, app }: Bag): Bag | undefined {
+    const levels = this.props.flatMap((prop) => prop.levels.map((level) => level.app));
+    return [this.#foundApps.get(String(name)), ...this.props.map((prop) => prop.app), ...levels].find((one): one is Bag => isObject(one) && one["app"] === app);
+  }
+
+  /** Remembers the apps of props that additionalProps declared. */
+  learnApps(all: ResolvedProp[]): void {
+    for (const { name, app } of all) if (app && !this.#names.has(name)) this.#foundApps.set(name, app);
+  }
+
+  /** Names of described app props whose methods are not known. */
+  unknownApps(dynamic: unknown): string[] {
+    if (typeof this.component.additionalProps !== "function" || !Array.isArray(dynamic)) return [];
+    return (dynamic as Bag[]).filter((one) => isAppProp(one) && !this.#names.has(String(one["name"])) && !this.#appOf(one)).map((one) => String(one["name"]));
+  }
 }
+
+const isAppProp = (described: Bag): boolean => described?.["type"] === "app" || described?.["type"] === "app[]";
 
 export function functionsOf(methods: unknown): [string, Fn][] {
   return membersOf(methods).functions;
@@ -95,10 +120,10 @@ function membersOf(methods: unknown): Members {
 }
 
 function bindMembers(self: Bag, members: Members): void {
-  for (const [name, method] of members.functions) self[name] = method.bind(self);
+  for (const [name, method] of members.functions) put(self, name, method.bind(self));
   // Constants and getters among methods are read through `this` as well, but are none of its keys.
   for (const [name, descriptor] of members.others) {
-    if (!(name in self)) Object.defineProperty(self, name, { ...descriptor, enumerable: false, configurable: true });
+    if (!Object.hasOwn(self, name)) Object.defineProperty(self, name, { ...descriptor, enumerable: false, configurable: true });
   }
 }
 
@@ -156,9 +181,18 @@ function sqlQuery(prop: ResolvedProp, value: unknown): unknown {
   return { app, ...bag, params: bag["params"] ?? [] };
 }
 
+/** Gives an instance the apps that additionalProps has just declared, whose methods it could not have before. */
+export function bindApps(self: Bag, all: ResolvedProp[], prepared: Prepared, values: Bag): void {
+  for (const prop of all) {
+    if (!prop.app || prepared.props.some((own) => own.name === prop.name)) continue;
+    const app = bindProp(prop, ownOf(values, prop.name), {});
+    if (app !== undefined) put(self, prop.name, app);
+  }
+}
+
 /** `this` of what stands in a definition: of an app's it is the app, without an account where the component has no prop of it; else the component. */
 export function ownerOf(self: Bag, level: Level | undefined): unknown {
-  return level ? (self[level.appProp] ?? (isObject(level.app) ? bindApp(level.app, undefined) : self)) : self;
+  return level ? (ownOf(self, level.appProp) ?? (isObject(level.app) ? bindApp(level.app, undefined) : self)) : self;
 }
 
 const appMembers = new WeakMap<object, Members>();

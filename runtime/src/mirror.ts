@@ -8,7 +8,7 @@ import { ask } from "./ask.ts";
 import { listFiles, PART, readParts, uploadParts, type Listed } from "./files.ts";
 import type { CallContext } from "./context.ts";
 import { kindOf } from "./errors.ts";
-import { plainValue, type ResolvedProp } from "./props.ts";
+import { ownOf, plainValue, type ResolvedProp } from "./props.ts";
 import type { Bag } from "./types.ts";
 
 // As they are before code can change them, and before /tmp is led elsewhere.
@@ -53,7 +53,7 @@ export function mirrorInto(own: string): void {
 export function dirsOf(props: ResolvedProp[], values: Bag): Dir[] {
   return props.flatMap(({ name, type, definition }) => {
     if (type !== "dir" || definition["sync"] !== true) return [];
-    const store = plainValue(values[name], false);
+    const store = plainValue(ownOf(values, name), false);
     if (store === undefined || store === null || store === "") return [];
     if (typeof store !== "string") throw new TypeError(`the prop \`${name}\` is the name of a file store, a string; got ${kindOf(store)}`);
     const mode = definition["accessMode"];

@@ -1,10 +1,10 @@
 // Async options and additionalProps, called by an editor while props are filled in (spec 2.7.1).
+import { withAdditional } from "./additional.ts";
 import type { CallContext } from "./context.ts";
 import { describeProp } from "./describe.ts";
 import { kindOf } from "./errors.ts";
-import { ownerOf, type Prepared } from "./instance.ts";
-import { JSON } from "./kept.ts";
-import { isObject, plainValue, resolveProps, type ResolvedProp } from "./props.ts";
+import { bindApps, ownerOf, type Prepared } from "./instance.ts";
+import { isObject, plainValue, put, type ResolvedProp } from "./props.ts";
 import { sourceInstance } from "./source.ts";
 import type { Bag, CallFrame, Fn } from "./types.ts";
 
@@ -25,13 +25,14 @@ export async function runOptions(prepared: Prepared, frame: CallFrame, call: Cal
   const field = prop.type === "$.interface.apphook" ? "eventNames" : "options";
   const options = prop.definition[field];
   if (typeof options !== "function") return { options: listOf(options ?? [], where), context: null };
-  const asked: Bag = {};
+  let asked: Bag = {};
   try {
     // The nearest has the last word.
     for (let at = prop.levels.length - 1; at >= 0; at--) {
       const inputs = prop.levels[at]?.inputs;
       // It stands in the component, or in the definition of the level above.
-      Object.assign(asked, typeof inputs === "function" ? await (inputs as Fn).call(ownerOf(self, prop.levels[at - 1]), configured(prepared, frame, self)) : inputs);
+      const given = typeof inputs === "function" ? await (inputs as Fn).call(ownerOf(self, prop.levels[at - 1]), configured(prepared, frame, self)) : inputs;
+      asked = { ...asked, ...(given as Bag) };
     }
   } catch (error) {
     // It reads props that have no value yet.
@@ -50,17 +51,26 @@ export async function runOptions(prepared: Prepared, frame: CallFrame, call: Cal
 function configured(prepared: Prepared, frame: Bag, self: Bag): Bag {
   const values: Bag = {};
   for (const name of new Set([...prepared.props.map((prop) => prop.name), ...Object.keys((frame["props"] ?? {}) as Bag)])) {
-    if (Object.hasOwn(self, name)) values[name] = self[name];
+    if (Object.hasOwn(self, name) && self[name] !== undefined) put(values, name, self[name]);
   }
   return values;
 }
 
-/** A prop of the component, or one that additionalProps declares: those hold closures and are made anew. */
+/**
+ * A prop as additionalProps leaves it: what it declares holds closures and is made anew, and it may change the options of
+ * the component's own. Those are asked without it where it fails, as it does while values that it needs are missing.
+ */
 async function findProp(prepared: Prepared, name: string, frame: Bag, self: Bag): Promise<ResolvedProp | undefined> {
   const fixed = prepared.props.find((prop) => prop.name === name);
-  if (fixed && "options" in fixed.definition) return fixed;
   if (typeof prepared.component.additionalProps !== "function") return fixed;
-  return (await withAdditional(prepared, frame, self)).all.find((prop) => prop.name === name) ?? fixed;
+  try {
+    const { all } = await withAdditional(prepared, frame, self);
+    bindApps(self, all, prepared, (frame["props"] ?? {}) as Bag);
+    return all.find((prop) => prop.name === name) ?? fixed;
+  } catch (error) {
+    if (!fixed || !("options" in fixed.definition)) throw error;
+    return fixed;
+  }
 }
 
 /** Options as `{label, value}`; what cannot be one is said clearly. */
@@ -74,7 +84,8 @@ function listOf(found: unknown, where: string): unknown[] {
     if (!isObject(option) || !("value" in option || "label" in option)) {
       throw new TypeError(`${where}: the one at ${index} must be a string, a number, or an object with \`label\` and \`value\`; got ${kindOf(option)}`);
     }
-    const value = option["value"] ?? option["label"];
+    // Null is a value: a choice of none.
+    const value = option["value"] === undefined ? option["label"] : option["value"];
     if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") {
       throw new TypeError(`${where}: the value of the one at ${index} is ${kindOf(value)}, which is not JSON-serializable`);
     }
@@ -88,38 +99,4 @@ export async function runAdditionalProps(prepared: Prepared, frame: CallFrame, c
   const { all, added } = await withAdditional(prepared, frame, self);
   const props = all.map((prop) => describeProp(prop, () => self));
   return { props, dynamic_props: props.filter((_, index) => added.has(all[index]?.name ?? "")) };
-}
-
-/** All props as additionalProps leaves them, and the names of those that it made or changed. */
-async function withAdditional(prepared: Prepared, frame: Bag, self: Bag): Promise<{ all: ResolvedProp[]; added: Set<string> }> {
-  const own = (prepared.component.props ?? {}) as Bag;
-  // Code changes the definitions it is given: they are a copy, and what it did to them counts.
-  const given = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, definitionCopy(value)]));
-  const before = JSON.stringify(resolveProps(given).map((prop) => describeProp(prop, () => self)));
-  const previous = previousOf(frame["previous"]);
-  const merged: Bag = { ...given, ...Object.fromEntries(Object.entries(previous).filter(([name]) => !(name in own))) };
-  const returned = await (prepared.component.additionalProps as Fn).call(self, merged);
-  if (returned !== undefined && returned !== null && !isObject(returned)) {
-    throw new TypeError(`additionalProps must return an object of prop definitions; it returned ${kindOf(returned)}`);
-  }
-  // The result takes the place of the one before it: of the earlier definitions only the component's own stay.
-  const kept = Object.fromEntries(Object.entries(merged).filter(([name, value]) => value !== undefined && (name in own || !(name in previous))));
-  const all = resolveProps({ ...kept, ...(returned as Bag | undefined) });
-  const unchanged = new Map((JSON.parse(before) as Bag[]).map((prop) => [prop["name"], JSON.stringify(prop)]));
-  return { all, added: new Set(all.filter((prop) => JSON.stringify(describeProp(prop, () => self)) !== unchanged.get(prop.name)).map((prop) => prop.name)) };
-}
-
-/** A definition that may be changed; shorthand becomes an object, for code sets fields of it. */
-function definitionCopy(value: unknown): unknown {
-  if (typeof value === "string") return { type: value };
-  if (!isObject(value)) return value;
-  const copy: Bag = { ...value };
-  for (const field of ["options", "default", "static"]) if (copy[field] !== null && typeof copy[field] === "object") copy[field] = structuredClone(copy[field]);
-  return copy;
-}
-
-/** Earlier definitions as the server kept them: a list with names, or an object by name. */
-function previousOf(previous: unknown): Bag {
-  if (Array.isArray(previous)) return Object.fromEntries((previous as Bag[]).map(({ name, ...definition }) => [String(name), definition]));
-  return isObject(previous) ? previous : {};
 }

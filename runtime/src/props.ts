@@ -26,17 +26,30 @@ export interface ResolvedProp {
 /** Definitions may build on others; deeper than this is a cycle. */
 const LEVELS_MAX = 8;
 
+/** Sets a property of the object itself; an assignment to `__proto__` would set its prototype. */
+export function put(target: Bag, name: string, value: unknown): void {
+  if (name === "__proto__") Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: true });
+  else target[name] = value;
+}
+
+/** What an object itself has by a name; names of props may be those of `Object.prototype`. */
+export const ownOf = (values: Bag, name: string): unknown => (Object.hasOwn(values, name) ? values[name] : undefined);
+
 export const isObject = (value: unknown): value is Bag => value !== null && typeof value === "object" && !Array.isArray(value);
 
 const isApp = (value: Bag): boolean => value["type"] === "app";
 
-/** An object spread from a module namespace or a frozen one is fine: only reads. */
-export function resolveProps(props: unknown): ResolvedProp[] {
+/**
+ * An object spread from a module namespace or a frozen one is fine: only reads. `originals`: of definitions that are
+ * copies, those that they were made of; references name an app by its own object.
+ */
+export function resolveProps(props: unknown, originals?: Map<unknown, unknown>): ResolvedProp[] {
   if (!isObject(props)) return [];
   const appProps = new Map<unknown, string>();
   for (const [name, value] of Object.entries(props)) {
     if (!isObject(value) || !isApp(value)) continue;
     appProps.set(value, name);
+    if (originals?.has(value)) appProps.set(originals.get(value), name);
     if (typeof value["app"] === "string" && !appProps.has(value["app"])) appProps.set(value["app"], name);
   }
   return Object.entries(props).flatMap(([name, value]) => resolveProp(name, value, appProps) ?? []);
@@ -54,7 +67,7 @@ function resolveProp(name: string, value: unknown, appProps: Map<unknown, string
     const slug = isObject(app) ? app["app"] : undefined;
     const level = { app, appProp: appProps.get(app) ?? appProps.get(slug) ?? "", inputs };
     levels.push(level);
-    const named = isObject(app) && isObject(app["propDefinitions"]) ? app["propDefinitions"][String(defName)] : undefined;
+    const named = isObject(app) && isObject(app["propDefinitions"]) ? ownOf(app["propDefinitions"], String(defName)) : undefined;
     const base = typeof named === "string" ? { type: named } : isObject(named) ? named : {};
     const { propDefinition: _used, ...own } = definition;
     for (const field of Object.keys(base)) if (!(field in own)) from.set(field, level);

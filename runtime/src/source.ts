@@ -1,4 +1,5 @@
 // Execution of a source or one of its hooks.
+import { findApps } from "./additional.ts";
 import type { CallContext } from "./context.ts";
 import { formDb, serviceDb } from "./db.ts";
 import { fileDir } from "./dir.ts";
@@ -12,6 +13,7 @@ import { dataStore } from "./store.ts";
 import type { Bag, CallFrame, Fn } from "./types.ts";
 
 export async function runSource(prepared: Prepared, frame: CallFrame, call: CallContext): Promise<unknown> {
+  await findApps(prepared, frame["dynamic_props"], () => sourceInstance(prepared, { ...frame, kind: "additional_props" }, call), call);
   const self = sourceInstance(prepared, frame, call);
   const hook = frame["hook"] as string | null;
   if (hook) {

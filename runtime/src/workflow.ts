@@ -1,16 +1,17 @@
 // Execution of a workflow: its steps in order, each with `this`, `steps` and `$`.
+import { findApps } from "./additional.ts";
 import { calls, type CallContext } from "./context.ts";
 import { fileDir } from "./dir.ts";
 import { dollar, type Dollar } from "./dollar.ts";
 import { FlowExit, jsonText, text } from "./errors.ts";
-import { evaluate } from "./expressions.ts";
+import { evaluate, holdsExpression } from "./expressions.ts";
 import type { FlowCall, Pause, RunInfo } from "./flow.ts";
 import { HandedOn } from "./handed.ts";
 import { isA, read } from "./instances.ts";
 import { eachEntry, JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
-import { isObject, type ResolvedProp } from "./props.ts";
+import { isObject, ownOf, put, type ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
 import { shownProps } from "./shown.ts";
 import { dataStore } from "./store.ts";
@@ -71,7 +72,7 @@ async function runStep(step: StepSpec, handed: HandedOn, steps: Bag, $: Dollar, 
     const values = step.literal ? step.props : evaluated(step, steps);
     const shown = shownProps(moduleOf(step.module).propsWith(step.dynamic_props), values);
     if (shown !== undefined) call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"props","props":${shown}}`);
-    const returned = await runAction(step.module, values, steps, $, namespace, call, step.dynamic_props);
+    const returned = await runAction(step.module, values, steps, $, namespace, call, step.dynamic_props, isUndecided(step));
     if (call.waits) await call.settled();
     recordReturned($, returned, namespace);
   } catch (error) {
@@ -105,23 +106,31 @@ function evaluated({ module, props, namespace, dynamic_props }: StepSpec, steps:
     const isSecret = def?.definition["secret"] === true;
     if (def?.type === "http_request" && isObject(value)) {
       const field = ([key, of]: [string, unknown]) => [key, evaluate(of, steps, name, namespace, isSecret || key === "auth" || key === "headers" || key === "params")];
-      values[name] = Object.fromEntries(Object.entries(value).map(field));
+      put(values, name, Object.fromEntries(Object.entries(value).map(field)));
     } else {
-      values[name] = evaluate(value, steps, name, namespace, isSecret);
+      put(values, name, evaluate(value, steps, name, namespace, isSecret));
     }
   }
   return values;
 }
 
-export async function runAction(module: string, values: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown): Promise<unknown> {
+/** Whether a prop that decides on the others, one with `reloadProps` or where none has it any, is an expression. */
+function isUndecided({ literal, module, props, dynamic_props }: StepSpec): boolean {
+  if (literal || !Array.isArray(dynamic_props)) return false;
+  const defs = moduleOf(module).propsWith(dynamic_props);
+  const reloading = defs.filter((def) => def.definition["reloadProps"] === true);
+  return (reloading.length > 0 ? reloading : defs).some((def) => holdsExpression(ownOf(props, def.name)));
+}
+
+export async function runAction(module: string, values: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown, undecided = false): Promise<unknown> {
   const prepared = moduleOf(module);
   const services = {
     execute: executeRequest,
     dataStore: (store: unknown) => dataStore(store, call),
     fileDir: (prop: ResolvedProp, store: string) => fileDir(prop, store, call),
-    runs: true,
   };
-  const self = prepared.instance(values, services, dynamic);
+  await findApps(prepared, dynamic, () => prepared.instance(values, services, dynamic), call);
+  const self = prepared.instance(values, { ...services, runs: true, undecided }, dynamic);
   const dirs = dirsOf(prepared.propsWith(dynamic), values);
   const keep = dirs.length > 0 ? await mirror(dirs, call) : undefined;
   try {

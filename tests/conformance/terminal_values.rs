@@ -1,7 +1,7 @@
 //! Values of props that are typed on a terminal.
 
 use millrace_tests::cli::Shell;
-use millrace_tests::terminal::{ENTER, Terminal};
+use millrace_tests::terminal::{DOWN, ENTER, Terminal};
 use millrace_tests::{Server, id};
 use serde_json::{Value, json};
 
@@ -29,4 +29,31 @@ async fn r5_a_schedule_is_typed_as_seconds_or_a_cron_expression() {
     );
     assert_eq!(source["interfaces"].as_array().map(Vec::len), Some(2), "{source}");
     server.delete(&format!("/sources/{}", id(&source))).await.data();
+}
+
+/// Pages that a method counts have no context; the list ends with the page that has nothing new.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r5_a_choice_has_the_options_of_further_pages_and_sends_its_label() {
+    let server = Server::shared().await;
+    let shell = Shell::new(&server);
+    let code = "const page_of = (name, page) => [1, 2].map((n) => ({ label: `${name} ${page}.${n}`, value: `${name}${page}${n}` }));
+        export default { name: 'Pages', version: '1', props: {
+          few: { type: 'string', label: 'Of few', withLabel: true, async options({ page }) { return page < 2 ? page_of('few', page) : []; } },
+          many: { type: 'string', label: 'Of many', async options({ page }) { return page_of('many', page); } } },
+        run() { return [this.few, this.many]; } };";
+    shell.write(&[("pages.mjs", code)]);
+    let mut terminal = Terminal::start(shell.command(&["deploy", "pages.mjs"]));
+    terminal.until("Of few");
+    terminal.until("few 1.2");
+    terminal.types(&format!("{DOWN}{DOWN}{DOWN}{ENTER}"));
+    terminal.until("these are the first 10 options; there may be more");
+    terminal.until("(another value)");
+    let to_last = DOWN.repeat(10);
+    terminal.types(&format!("{to_last}{ENTER}"));
+    terminal.types(&format!("typed{ENTER}"));
+    terminal.until("name_slug: pages");
+    assert_eq!(terminal.ends().0, 0);
+    let source = server.get("/users/me/sources").await.json["data"][0].clone();
+    let returned = server.run_now(&source, json!({})).await["return_value"].clone();
+    assert_eq!(returned, json!([{ "label": "few 1.2", "value": "few12" }, "typed"]));
 }

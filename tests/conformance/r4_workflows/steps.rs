@@ -280,3 +280,20 @@ async fn r4_a_step_that_lacks_values_says_so() {
     let again = server.put(&path, &json!({ "steps": [off] })).await.data();
     assert_eq!(again["steps"][0]["warnings"], json!([]));
 }
+
+/// What `additionalProps` says of the text of an expression holds for no run.
+#[tokio::test]
+async fn r4_a_step_keeps_values_of_props_that_an_expression_decides_on() {
+    let server = Server::shared().await;
+    let code = "export default defineComponent({ props: { n: { type: 'integer', reloadProps: true } },
+      additionalProps() { const all = {}; for (let i = 0; i < this.n; i++) all['v' + i] = { type: 'string' }; if (!(this.n > 0)) all.none = { type: 'string' }; return all; },
+      run() { return { ...this }; } });";
+    let step = json!({ "namespace": "s", "code": code, "props": { "n": "{{ 1 + 1 }}", "v0": "a", "v1": "{{ steps.trigger.event.x }}" } });
+    let body = json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": [step] });
+    let made = server.post("/workflows", &body).await.data();
+    assert_eq!(made["steps"][0]["warnings"], json!([]));
+    let path = format!("/workflows/{}/test", id(&made));
+    let run = server.post(&path, &json!({ "event": { "x": "b" } })).await.data();
+    let returned = &run["steps"][0]["exports"]["$return_value"];
+    assert_eq!(*returned, json!({ "n": 2, "v0": "a", "v1": "b" }), "{run}");
+}

@@ -160,3 +160,21 @@ async fn s3_1_a_hook_of_an_unknown_name_is_named_in_the_log_of_the_deploy() {
         "no hook has the name `created`, and nothing runs it; hooks are `deploy`, `activate`, `deactivate`"
     );
 }
+
+/// A context may be any JSON, which the next page gets unchanged.
+#[tokio::test]
+async fn s2_7_1_the_context_of_options_may_be_any_json() {
+    let server = Server::shared().await;
+    let code = "export default { name: 'any', version: '1', props: { p: { type: 'string', optional: true, async options({ page, prevContext }) {
+        return { options: [JSON.stringify(prevContext)], context: ['cursor', 5, [1, 'b'], true][page] }; } } }, run() {} };";
+    let saved = server.post("/components", &json!({ "component_code": code })).await.data();
+    let (mut context, mut seen) = (Value::Null, Vec::new());
+    for page in 0..5 {
+        let question =
+            json!({ "id": saved["id"], "prop_name": "p", "page": page, "prev_context": context });
+        let mut answer = server.post("/components/configure", &question).await.json;
+        seen.push(answer["options"][0]["value"].take());
+        context = answer["context"].take();
+    }
+    assert_eq!(json!(seen), json!(["{}", "\"cursor\"", "5", "[1,\"b\"]", "true"]));
+}

@@ -1,7 +1,7 @@
 /** Questions of a form to a component's code: options of a prop, and props that depend on others. */
 
 import { body, client } from "./client";
-import { asJsonObject, isObject, type JsonObject, textOf } from "./json";
+import { asJson, asJsonObject, isObject, type JsonObject, textOf } from "./json";
 import { type Option, optionsOf, type PropDef, propsOf } from "./props";
 
 /** What a form is about: a saved component or a deployed source by its id, or a component by its key. */
@@ -9,8 +9,8 @@ export type FormTarget = string;
 
 export type OptionsPage = {
   options: Option[];
-  /** Given back for the next page; `undefined` where the code gave none. */
-  context: JsonObject | undefined;
+  /** Given back unchanged for the next page; `undefined` where the code gave none. */
+  context: unknown;
   at: number;
 };
 
@@ -24,7 +24,7 @@ export async function readOptions(
     prop: string;
     values: JsonObject;
     page: number;
-    context: JsonObject | undefined;
+    context: unknown;
     query: string | undefined;
     form: string | undefined;
   },
@@ -37,7 +37,7 @@ export async function readOptions(
         prop_name: question.prop,
         configured_props: asJsonObject(question.values),
         page: question.page,
-        ...(question.context === undefined ? {} : { prev_context: asJsonObject(question.context) }),
+        ...(question.context === undefined ? {} : { prev_context: asJson(question.context) }),
         ...(question.query === undefined ? {} : { query: question.query }),
         ...(question.form === undefined ? {} : { dynamic_props_id: question.form }),
       },
@@ -45,10 +45,9 @@ export async function readOptions(
     }),
   );
   if (answer.errors.length > 0) throw new ComponentSays(answer.errors.join(" "));
-  const { context } = answer;
   return {
     options: optionsOf(answer.options),
-    context: isObject(context) && Object.keys(context).length > 0 ? context : undefined,
+    context: answer.context ?? undefined,
     at: Date.now(),
   };
 }

@@ -7,10 +7,10 @@ use millrace_engine::{CodeRef, FormOf, OptionsAnswer, OptionsRequest, PropsAnswe
 use millrace_model::component::ComponentType;
 use millrace_model::ids::SourceId;
 use millrace_model::tenant::Caller;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::App;
-use crate::contract::routes::{Gives, Route, post};
+use crate::contract::routes::{Gives, Kind, Param, Route, post};
 use crate::contract::schemas::props::PropOut;
 use crate::contract::shape::{of, record};
 use crate::contract::table::{DEPLOY, DYNAMIC_PROPS, code_params, number, object, text};
@@ -44,6 +44,9 @@ record! {
     }
 }
 
+pub(crate) const PREV_CONTEXT: Param =
+    Param::new("prev_context", Kind::Any, "What the page before gave as `context`, unchanged");
+
 pub(crate) fn routes() -> Vec<Route> {
     let values = object("configured_props", "Values filled in so far");
     vec![
@@ -58,7 +61,7 @@ pub(crate) fn routes() -> Vec<Route> {
             text("prop_name", "The prop").required(),
             values,
             number("page", "Counts from 0"),
-            object("prev_context", "What the page before gave as `context`"),
+            PREV_CONTEXT,
             text("query", "What was typed to search"),
             DYNAMIC_PROPS,
         ])
@@ -131,7 +134,7 @@ pub(crate) async fn asked_options(
         })?,
         configured_props: params.object("configured_props")?.unwrap_or_default(),
         page: params.number("page")?.unwrap_or(0),
-        prev_context: params.object("prev_context")?.map_or_else(|| json!({}), Value::Object),
+        prev_context: params.0.get("prev_context").cloned().unwrap_or_default(),
         query: params.text("query")?,
         form: params.text("dynamic_props_id")?,
     };

@@ -70,10 +70,10 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
             let mut def = definition(client, &component, name, &mut body).await?;
             body["configured_props"][name] = match choice(client, &component, &def, &body).await? {
                 Choice::Made(value) => value,
-                Choice::Typed => prompt::prop(name, &def)?,
-                Choice::Of(options) => {
+                Choice::Typed => prompt::prop(name, &def, false)?,
+                Choice::Of { options, are_all } => {
                     value::set(&mut def, "options", options);
-                    prompt::prop(name, &def)?
+                    prompt::prop(name, &def, !are_all)?
                 }
             };
         }
@@ -119,8 +119,8 @@ async fn definition(
 enum Choice {
     /// It is typed, or chosen from what its definition says.
     Typed,
-    /// It is chosen from these.
-    Of(Value),
+    /// It is chosen from these, or typed where they may not be all.
+    Of { options: Value, are_all: bool },
     /// There is nothing to choose.
     Made(Value),
 }
@@ -141,16 +141,28 @@ async fn choice(
             printer::note(&format!("no account of {app} is connected yet; connect one now:"));
             return Ok(Choice::Made(value(&super::accounts::connect(client, app, None).await?)));
         }
-        return Ok(Choice::Of(
-            accounts
-                .iter()
-                .map(|account| json!({ "label": account["name"], "value": value(account) }))
-                .collect(),
-        ));
+        let options = accounts
+            .iter()
+            .map(|account| json!({ "label": account["name"], "value": value(account) }))
+            .collect();
+        return Ok(Choice::Of { options, are_all: true });
     }
     if def["remoteOptions"] != true {
         return Ok(Choice::Typed);
     }
+    let (options, are_all) = method_options(client, component, def, body).await?;
+    Ok(Choice::Of { options, are_all })
+}
+
+/// What an options method gives, page by page, and whether that is all: a page with nothing new is
+/// the end. A method that counts `page` gives no context, and one that knows of no pages gives the
+/// same again.
+async fn method_options(
+    client: &Client,
+    component: &Value,
+    def: &Value,
+    body: &Value,
+) -> Result<(Value, bool), CliError> {
     let (mut all, mut context) = (Vec::<Value>::new(), Value::Null);
     for page in 0..PAGES_MAX {
         let question = json!({
@@ -159,24 +171,23 @@ async fn choice(
         });
         let mut answer = client.call(Method::POST, "/components/configure", &question).await?;
         if let Some(error) = answer["errors"][0].as_str() {
-            printer::note(&format!("the options could not be had ({error}); type the value"));
+            let which = if page == 0 { "the options" } else { "more options" };
+            printer::note(&format!("{which} could not be had ({error}); type the value"));
+            return Ok((Value::Array(all), false));
         }
-        let new: Vec<Value> = answer["options"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|o| !all.contains(o))
-            .cloned()
-            .collect();
+        let known = all.len();
+        for option in value::take(&mut answer, "options").as_array_mut().into_iter().flatten() {
+            if all.iter().all(|other| other["value"] != option["value"]) {
+                all.push(option.take());
+            }
+        }
+        if all.len() == known {
+            return Ok((Value::Array(all), true));
+        }
         context = value::take(&mut answer, "context");
-        // A method that knows of no pages gives no context, or the same again.
-        let is_last = new.is_empty() || context.as_object().is_none_or(serde_json::Map::is_empty);
-        all.extend(new);
-        if is_last {
-            break;
-        }
     }
-    Ok(Choice::Of(Value::Array(all)))
+    printer::note(&format!("these are the first {} options; there may be more", all.len()));
+    Ok((Value::Array(all), false))
 }
 
 pub(super) async fn publish(client: &Client, show: Show, file: &Path) -> Result<(), CliError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use console::Term;
 use dialoguer::{Confirm, Input, MultiSelect, Password, Select};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::profile::{DEFAULT_URL, check_url};
@@ -20,6 +20,8 @@ const STDIN_BYTES_MAX: u64 = 16 * 1024;
 
 /// How long a command has that ends by itself on Ctrl-C, as `dev` does.
 const END_TIME: Duration = Duration::from_millis(500);
+/// The last of a list of options that may not be all.
+const OTHER: &str = "(another value)";
 /// Exit status of a program that Ctrl-C ended.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -186,31 +188,69 @@ fn values(text: &str) -> Result<Map<String, Value>, CliError> {
     })
 }
 
-/// A value for a prop, by what the component says of it.
-pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
+/// A value for a prop, by what the component says of it: chosen of its options, else typed.
+/// `takes_other`: the options may not be all, and another value can be typed.
+pub(crate) fn prop(name: &str, def: &Value, takes_other: bool) -> Result<Value, CliError> {
+    match def["options"].as_array().filter(|options| !options.is_empty()) {
+        Some(options) => of_options(name, def, options, takes_other),
+        None => typed_prop(name, def),
+    }
+}
+
+/// One option, or several of a list.
+fn of_options(
+    name: &str,
+    def: &Value,
+    options: &[Value],
+    takes_other: bool,
+) -> Result<Value, CliError> {
+    let text = question(name, def);
+    let mut shown: Vec<String> = options.iter().map(option_label).collect();
+    if takes_other {
+        shown.push(OTHER.to_owned());
+    }
+    if def["type"].as_str().is_some_and(|t| t.ends_with("[]")) {
+        let chosen = asked(
+            name,
+            MultiSelect::new()
+                .with_prompt(format!("{text} (space chooses, enter ends)"))
+                .items(&shown)
+                .interact(),
+        )?;
+        let mut values: Vec<Value> =
+            chosen.iter().filter_map(|at| options.get(*at)).map(|o| chosen_value(def, o)).collect();
+        if chosen.contains(&options.len()) {
+            match typed_prop(name, def)? {
+                Value::Array(others) => values.extend(others),
+                other => values.push(other),
+            }
+        }
+        return Ok(Value::Array(values));
+    }
+    let at = asked(name, Select::new().with_prompt(text).items(&shown).default(0).interact())?;
+    options.get(at).map_or_else(|| typed_prop(name, def), |option| Ok(chosen_value(def, option)))
+}
+
+/// The value of an option as a form sends it: with its label where the prop asks for that.
+fn chosen_value(def: &Value, option: &Value) -> Value {
+    let value = option.get("value").unwrap_or(option);
+    if def["withLabel"] == true && !value.is_null() {
+        let label = option.get("label").cloned().unwrap_or_else(|| option_text(option).into());
+        return json!({ "__lv": { "label": label, "value": value } });
+    }
+    value.clone()
+}
+
+/// What a prompt asks.
+fn question(name: &str, def: &Value) -> String {
     let label = def["label"].as_str().unwrap_or(name);
     let text =
         def["description"].as_str().map_or_else(|| label.to_owned(), |d| format!("{label} ({d})"));
-    let text = escaped(&text).into_owned();
-    if let Some(options) = def["options"].as_array().filter(|o| !o.is_empty()) {
-        let shown: Vec<String> = options.iter().map(option_label).collect();
-        let value_at = |at: usize| {
-            options.get(at).map_or(Value::Null, |o| o.get("value").unwrap_or(o).clone())
-        };
-        if def["type"].as_str().is_some_and(|t| t.ends_with("[]")) {
-            let chosen = asked(
-                name,
-                MultiSelect::new()
-                    .with_prompt(format!("{text} (space chooses, enter ends)"))
-                    .items(&shown)
-                    .interact(),
-            )?;
-            return Ok(chosen.into_iter().map(value_at).collect());
-        }
-        let chosen =
-            asked(name, Select::new().with_prompt(text).items(&shown).default(0).interact())?;
-        return Ok(value_at(chosen));
-    }
+    escaped(&text).into_owned()
+}
+
+fn typed_prop(name: &str, def: &Value) -> Result<Value, CliError> {
+    let text = question(name, def);
     if def["secret"] == true {
         return Ok(Value::from(asked(name, Password::new().with_prompt(text).interact())?));
     }
@@ -232,8 +272,12 @@ pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
 }
 
 fn option_label(option: &Value) -> String {
+    escaped(&option_text(option)).into_owned()
+}
+
+fn option_text(option: &Value) -> String {
     let shown = option.get("label").or_else(|| option.get("value")).unwrap_or(option);
-    escaped(&shown.as_str().map_or_else(|| shown.to_string(), str::to_owned)).into_owned()
+    shown.as_str().map_or_else(|| shown.to_string(), str::to_owned)
 }
 
 fn asked<T>(what: &str, answer: dialoguer::Result<T>) -> Result<T, CliError> {
@@ -249,6 +293,24 @@ fn asked<T>(what: &str, answer: dialoguer::Result<T>) -> Result<T, CliError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    #[test]
+    fn a_chosen_option_goes_with_its_label_where_the_prop_asks_for_it() {
+        let (option, plain) = (json!({ "label": "One", "value": 1 }), json!("red"));
+        let chosen = |def, option| super::chosen_value(&def, option);
+        assert_eq!(chosen(json!({}), &option), 1);
+        assert_eq!(chosen(json!({}), &plain), "red");
+        let with_label = json!({ "withLabel": true });
+        let labelled = |label, value| json!({ "__lv": { "label": label, "value": value } });
+        assert_eq!(chosen(with_label.clone(), &option), labelled("One", json!(1)));
+        assert_eq!(
+            chosen(with_label.clone(), &json!({ "label": "None", "value": null })),
+            json!(null)
+        );
+        assert_eq!(chosen(with_label, &plain), labelled("red", json!("red")));
+    }
+
     #[test]
     fn a_key_is_read_with_or_without_an_address() {
         let read = |text| super::credentials(text);

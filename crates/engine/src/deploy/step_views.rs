@@ -4,7 +4,7 @@
 use millrace_model::account::AuthType;
 use millrace_model::component::{PropDef, SavedComponent};
 use millrace_model::ids::OrgId;
-use millrace_model::props;
+use millrace_model::props::{self, Site};
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Deployment, Step, Trigger, WorkflowVersion};
 use serde_json::{Map, Value};
@@ -88,16 +88,19 @@ impl Engine {
         let manifest = &component.manifest;
         let defs = step.dynamic_props.as_ref().unwrap_or(&manifest.props);
         let mut warnings = Vec::new();
+        // What `additionalProps` said of the text of an expression holds for no run.
+        let undecided = manifest.has_additional_props && is_undecided(defs, &step.props);
+        let asked = if undecided { &manifest.props } else { defs };
         if !step.disabled {
-            warnings.extend(step.dynamic_props_refused.clone());
-            for def in defs.iter().filter(|def| def.asks_for_value()) {
+            warnings.extend(step.dynamic_props_refused.clone().filter(|_| !undecided));
+            for def in asked.iter().filter(|def| def.asks_for_value()) {
                 if step.props.get(&def.name).is_none_or(Value::is_null) {
                     warnings.extend(self.lacks(org, def).await?);
                 }
             }
         }
         // Without an answer of `additionalProps` it is not known which props there are.
-        if step.dynamic_props.is_some() || !manifest.has_additional_props {
+        if (step.dynamic_props.is_some() && !undecided) || !manifest.has_additional_props {
             warnings.extend(props::unknown(defs, &step.props).iter().map(ToString::to_string));
         }
         warnings.truncate(WARNINGS_MAX);
@@ -115,5 +118,35 @@ impl Engine {
             let (name, slug) = (millrace_model::shown(&def.name), millrace_model::shown(slug));
             format!("the prop `{name}` names no account: it needs one of the app `{slug}`")
         }))
+    }
+}
+
+/// Whether only a run knows which props a step of `additionalProps` has: one that decides on them
+/// is an expression, whose text `additionalProps` was asked with. Those with `reloadProps` decide;
+/// where none has it, all do.
+fn is_undecided(defs: &[PropDef], values: &Map<String, Value>) -> bool {
+    let reloads = |def: &PropDef| def.rest.get("reloadProps") == Some(&Value::Bool(true));
+    let any_reloads = defs.iter().any(reloads);
+    let mut deciding = defs.iter().filter(|def| !any_reloads || reloads(def));
+    deciding.any(|def| values.get(&def.name).is_some_and(|value| Site::Step.evaluates(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    #[test]
+    fn which_props_there_are_is_undecided_where_a_deciding_one_is_an_expression() {
+        let is_undecided = |defs: Value, given: Value| {
+            let defs: Vec<_> = from_value(defs).expect("definitions");
+            super::is_undecided(&defs, given.as_object().expect("an object"))
+        };
+        let other = json!({ "name": "t", "type": "string" });
+        let both = json!([{ "name": "n", "type": "integer", "reloadProps": true }, other]);
+        assert!(is_undecided(both.clone(), json!({ "n": "{{ 1 + 1 }}" })));
+        assert!(!is_undecided(both, json!({ "n": 2, "t": "{{ 1 }}", "x": "{{ 1 }}" })));
+        // Without `reloadProps` any may decide.
+        assert!(is_undecided(json!([other]), json!({ "t": ["{{ 1 }}"] })));
+        assert!(!is_undecided(json!([other]), json!({ "t": "a" })));
     }
 }

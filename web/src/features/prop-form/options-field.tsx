@@ -333,4 +333,4 @@ function NoneOf({ form, prop, isSearched }: Omit<Props, "control"> & { isSearche
   );
 }
 
-type Param = { page: number; context: JsonObject | undefined };
+type Param = { page: number; context: unknown };

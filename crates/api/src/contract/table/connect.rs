@@ -8,6 +8,7 @@ use crate::App;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::contract::shape::of;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths};
+use crate::v1::configure::PREV_CONTEXT;
 use crate::v1::connect_forms::{ActionRunOut, ConnectDynamicPropsOut, ConnectOptionsOut};
 use crate::v1::connect_records::{
     ConnectAccountOut, ConnectAppOut, ConnectComponentOut, DeployedTriggerOut, EmittedOut,
@@ -182,7 +183,7 @@ fn forms(about: &[Param]) -> Vec<Route> {
         let more = [
             text("prop_name", "The prop").required(),
             number("page", "Counts from 0"),
-            object("prev_context", "What the page before gave as `context`"),
+            PREV_CONTEXT,
             text("query", "What was typed to search"),
         ];
         routes.push(
