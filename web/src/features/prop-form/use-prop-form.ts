@@ -125,7 +125,9 @@ export function usePropForm({
           : plainOf(prop);
       const after = Object.fromEntries(made.props.map((prop) => [prop.name, plainAnew(prop)]));
       // What was typed stays, also of props that are gone for now.
-      setDrafts(followed(latest.current, plain.current, after));
+      // Two answers may come before what the first one gave is drawn.
+      latest.current = followed(latest.current, plain.current, after);
+      setDrafts(latest.current);
       plain.current = { ...plain.current, ...after };
     },
     onError: (_error, by) => {
