@@ -34,7 +34,8 @@ test("'my rename was gone after her change': two tabs save different fields of t
   expect((await stored()).name).toBe("Southgate");
   await question.getByRole("button", { name: "Save mine over it" }).click();
   await expect(question).toHaveCount(0);
-  expect((await stored()).name).toBe("Northgate AB");
+  await expect.poll(async () => (await stored()).name).toBe("Northgate AB");
+  await expect(page.getByText("Not saved yet.")).toHaveCount(0);
   await page.getByLabel("Name").fill("Nothing");
   await page.getByRole("button", { name: "Discard" }).click();
   await expect(page.getByLabel("Name")).toHaveValue("Northgate AB");
