@@ -1,12 +1,11 @@
 /** A dialog with a form: fields, the refusal of the server at its place, and one act. */
 
-import type { UseMutationResult } from "@tanstack/react-query";
 import { type ReactNode, useRef } from "react";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { Form } from "./form";
 
-export function FormDialog<T>({
+export function FormDialog({
   title,
   about,
   act,
@@ -23,7 +22,8 @@ export function FormDialog<T>({
   /** What the button says meanwhile. */
   busy: string;
   size?: "middle" | "wide";
-  mutation: UseMutationResult<T, Error, void>;
+  /** What is sent: a mutation, or a form over a record. */
+  mutation: { error: Error | null; isPending: boolean; mutate: () => void };
   refused?: string | undefined;
   onClose: () => void;
   children: ReactNode;

@@ -21,6 +21,13 @@ test("what begins as typed comes first, whatever group it is of", () => {
   expect(names("sh")).toEqual(["Things Stock for shops"]);
 });
 
+test("a name without spaces is found from its middle", () => {
+  const found = [{ value: "Things", items: [act("新しい注文・倉庫三号館"), act("orders")] }];
+  for (const query of ["倉庫", "三号", "注文"]) {
+    expect(ranked(found, query)).toMatchObject([{ items: [{ label: "新しい注文・倉庫三号館" }] }]);
+  }
+});
+
 test("words beside the name find it too", () => {
   expect(names("hist")).toEqual(["Pages Runs"]);
   expect(names("nothing like it")).toEqual([]);

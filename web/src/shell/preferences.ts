@@ -30,14 +30,14 @@ export function preferencesOf(person: string): Promise<Preferences> {
   return known ?? Promise.resolve({});
 }
 
-/** Keeps one preference beside the others, one write after the other. */
+/** Keeps one preference beside the others as they are now, one write after the other. */
 export function prefer(name: string, value: string): void {
   if (known === undefined) return;
   known = known.then((before) => ({ ...before, [name]: value }));
-  const next = known;
   writing = writing
     .then(async () => {
-      const preferences = await next;
+      // A write replaces all of them, also those that another browser changed meanwhile.
+      const preferences = { ...(await read()), [name]: value };
       await data(
         client.PUT("/v1/users/me/preferences", {
           body: { preferences: asJsonObject(preferences) },

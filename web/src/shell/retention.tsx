@@ -1,15 +1,17 @@
 /** Retention of a workflow's or a source's history: its own limits, or the server's. */
 
 import "./retention.css";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
+import type { Retention } from "~/api/schema";
 import { Button } from "~/ui/button";
 import { Field, Input } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { useRefusal } from "./session";
+import { ChangedMeanwhile, NotSaved } from "./typed-form";
+import { useTypedForm } from "./use-typed-form";
 
 const retentionQuery = (owner: string, isWorkflow: boolean) => ({
   queryKey: ["retention", owner],
@@ -21,62 +23,73 @@ const retentionQuery = (owner: string, isWorkflow: boolean) => ({
   },
 });
 
-type Typed = { keep_days: string; keep_count: string };
+const FIELDS = { keep_days: "Days", keep_count: "Newest runs and events" } as const;
+
+type Name = keyof typeof FIELDS;
+
+const isNumber = (text: string) => /^\d*$/.test(text.trim());
+
+const numberIn = (text: string) => (text.trim() === "" ? null : Number(text.trim()));
+
+/** What holds where the field is empty: the server's default is known while nothing is set. */
+function hintOf(name: Name, record: Retention | undefined): string {
+  if (record === undefined || record[name] !== null) return "Empty: as the server has it.";
+  const kept = name === "keep_days" ? record.kept_days : record.kept_count;
+  if (kept === null) return "Empty: as the server has it, without a limit.";
+  return `Empty: as the server has it, ${name === "keep_days" ? plural(kept, "day") : count(kept)}.`;
+}
 
 export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkflow: boolean }) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
-  const { data: kept } = useQuery(retentionQuery(owner, isWorkflow));
-  const [typed, setTyped] = useState<Partial<Typed>>({});
-  const shown: Typed = {
-    keep_days: typed.keep_days ?? String(kept?.keep_days ?? ""),
-    keep_count: typed.keep_count ?? String(kept?.keep_count ?? ""),
-  };
-  const wrong = Object.values(shown).some((text) => !/^\d*$/.test(text.trim()));
-  const save = useMutation({
-    mutationFn: () => {
-      const numberIn = (text: string) => (text.trim() === "" ? null : Number(text.trim()));
-      const asked = {
-        params: { path: { id: owner } },
-        body: { keep_days: numberIn(shown.keep_days), keep_count: numberIn(shown.keep_count) },
-      };
+  const query = retentionQuery(owner, isWorkflow);
+  const { data: kept } = useQuery(query);
+  const form = useTypedForm<Retention>({
+    keepAs: `retention.${owner}`,
+    record: kept,
+    textsOf: ({ keep_days, keep_count }) => ({
+      keep_days: String(keep_days ?? ""),
+      keep_count: String(keep_count ?? ""),
+    }),
+    send: async (check) => {
+      const typed = check(await queries.fetchQuery({ ...query, staleTime: 0 }));
+      const body = Object.fromEntries(
+        Object.entries(typed).map(([name, { to }]) => [name, numberIn(to)]),
+      );
+      const asked = { params: { path: { id: owner } }, body };
       return isWorkflow
         ? data(client.PUT("/v1/workflows/{id}/retention", asked))
         : data(client.PUT("/v1/sources/{id}/retention", asked));
     },
-    onSuccess: (saved) => {
-      setTyped({});
-      queries.setQueryData(retentionQuery(owner, isWorkflow).queryKey, saved);
-      say({ title: "Saved", about: "How much history is kept", shape: "succeeded" });
-    },
+    onRecord: (read) => queries.setQueryData(query.queryKey, read),
+    onSaved: () => say({ title: "Saved", about: "How much history is kept", shape: "succeeded" }),
   });
-  const field = save.error instanceof ApiError ? save.error.field : undefined;
-  const changed = (["keep_days", "keep_count"] as const).some(
-    (name) => shown[name].trim() !== String(kept?.[name] ?? ""),
-  );
-  const input = (name: keyof Typed, label: string, hint: string) => (
+  const wrong = Object.keys(FIELDS).some((name) => !isNumber(form.textOf(name)));
+  const stop = refused ?? (wrong ? "A field is no whole number." : form.refused);
+  const field = form.error instanceof ApiError ? form.error.field : undefined;
+  const input = (name: Name) => (
     <Field
-      label={label}
-      hint={hint}
+      label={FIELDS[name]}
+      hint={hintOf(name, kept)}
       error={
-        /^\d*$/.test(shown[name].trim())
+        isNumber(form.textOf(name))
           ? field === name
-            ? save.error?.message
+            ? form.error?.message
             : undefined
-          : `“${shown[name]}” is no whole number.`
+          : `“${form.textOf(name)}” is no whole number.`
       }
     >
       {(control) => (
         <Input
           {...control}
           inputMode="numeric"
-          value={shown[name]}
-          onChange={({ target }) => setTyped({ ...typed, [name]: target.value })}
+          value={form.textOf(name)}
+          onChange={({ target }) => form.set(name, target.value)}
           onKeyDown={(event) => {
             if (event.key !== "Enter") return;
             // The form around it saves something else.
             event.preventDefault();
-            if (refused === undefined && !wrong && changed) save.mutate();
+            if (stop === undefined) form.mutate();
           }}
         />
       )}
@@ -86,33 +99,20 @@ export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkfl
     <section className="retention" aria-labelledby="retention">
       <h2 id="retention">How much history is kept</h2>
       <fieldset className="form-grid" disabled={refused !== undefined || kept === undefined}>
-        {input(
-          "keep_days",
-          "Days",
-          `Empty: as the server has it${kept?.kept_days == null ? ", without an end" : `, ${plural(kept.kept_days, "day")}`}.`,
-        )}
-        {input(
-          "keep_count",
-          "Newest runs and events",
-          `Empty: as the server has it${kept?.kept_count == null ? ", without a limit" : `, ${count(kept.kept_count)}`}.`,
-        )}
+        {input("keep_days")}
+        {input("keep_count")}
       </fieldset>
-      {save.error !== null && field === undefined && (
+      <ChangedMeanwhile form={form} record={owner} labelOf={(name) => FIELDS[name as Name]} />
+      {form.error !== null && field === undefined && (
         <p role="alert" className="failed-text">
-          {sentence(save.error)}
+          {sentence(form.error)}
         </p>
       )}
-      <div>
-        <Button
-          refused={
-            refused ??
-            (wrong ? "A field is no whole number." : changed ? undefined : "Nothing is changed.")
-          }
-          busy={save.isPending && "Saving…"}
-          onClick={() => save.mutate()}
-        >
+      <div className="row">
+        <Button refused={stop} busy={form.isPending && "Saving…"} onClick={form.mutate}>
           Save what is kept
         </Button>
+        <NotSaved form={form} />
       </div>
     </section>
   );

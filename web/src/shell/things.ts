@@ -1,9 +1,10 @@
 /** Records of every kind that the palette finds by words of their names, searched by the server. */
 
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
-import type { LucideIcon } from "lucide-react";
+import { Folder, type LucideIcon } from "lucide-react";
 import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
+import { fileStoresQuery } from "~/api/queries";
 import { placeOf } from "./places";
 
 export type Thing = {
@@ -37,6 +38,23 @@ const things = (q: string) =>
     placeholderData: keepPreviousData,
   });
 
+/** File stores whose names hold all words: the server's search has none, as they are no records. */
+function useFileStores(q: string): Thing[] {
+  const enabled = q !== "";
+  const { data: stores = [] } = useQuery({ ...fileStoresQuery, enabled, staleTime: 30_000 });
+  const words = q.toLowerCase().split(/\s+/);
+  return stores
+    .filter(({ name }) => enabled && words.every((word) => name.toLowerCase().includes(word)))
+    .slice(0, LIMIT)
+    .map(({ name }) => ({
+      id: `file_store:${name}`,
+      name,
+      note: "file store",
+      icon: Folder,
+      href: `/files/${encodeURIComponent(name)}`,
+    }));
+}
+
 /**
  * What is found for the words, whether it is of words typed before, and whether the server answered
  * these ones.
@@ -49,7 +67,8 @@ export function useThings(words: string): {
   const now = words.trim().slice(0, 200);
   const q = useDeferredValue(now);
   const { data: found = [], isPlaceholderData, isPending } = useQuery(things(q));
+  const stores = useFileStores(q);
   if (q === "") return { found: [], earlier: false, answered: now === "" };
   const answered = q === now && !isPlaceholderData && !isPending;
-  return { found, earlier: isPlaceholderData, answered };
+  return { found: [...found, ...stores], earlier: isPlaceholderData, answered };
 }

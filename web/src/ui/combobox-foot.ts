@@ -1,6 +1,7 @@
 /**
  * Keyboard ways between the field of a combobox and the buttons below its list: Arrow Down at the
- * end of the list and Tab lead to them, Arrow Up and Escape back.
+ * end of the list and Tab lead to them, Arrow Up and Escape back. Escape with a closed list is left
+ * to the page: it does not clear the value.
  */
 
 import { type KeyboardEvent, type MouseEvent, type RefObject, useRef } from "react";
@@ -25,6 +26,10 @@ export function useFootKeys(): FootKeys {
     field: {
       ref: field,
       onKeyDown: (event) => {
+        if (event.key === "Escape" && event.currentTarget.ariaExpanded !== "true") {
+          event.preventBaseUIHandler?.();
+          return;
+        }
         const button = foot.current?.querySelector("button");
         if (button === null || button === undefined || event.shiftKey) return;
         if (event.key !== "Tab" && !(event.key === "ArrowDown" && isAtEnd(foot.current))) return;

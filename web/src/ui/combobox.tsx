@@ -24,6 +24,7 @@ type Shared = Partial<ControlProps> & {
   placeholder?: string;
   /** Called when the list opens: the moment to ask for what it holds. */
   onOpen?: () => void;
+  onClose?: () => void;
   /** Called with what is typed, where the list is searched elsewhere; else it is filtered here. */
   onSearch?: (text: string) => void;
   /** Below the list: how many there are, more, again. */
@@ -54,7 +55,7 @@ function useSame(value: Item | null): Item | null {
 
 /** A list to search and choose from, with what stands below it. */
 export function Combobox(props: Props) {
-  const { items, onOpen, onSearch } = props;
+  const { items, onOpen, onClose, onSearch } = props;
   const locked = useLocked();
   const disabled = props.disabled === true || locked;
   const [text, setText] = useState("");
@@ -69,8 +70,9 @@ export function Combobox(props: Props) {
     // Searched elsewhere: what came fits.
     ...(onSearch === undefined ? {} : { filter: null }),
     onOpenChange: (open: boolean) => {
-      if (open) onOpen?.();
-      else setText("");
+      if (open) return onOpen?.();
+      setText("");
+      onClose?.();
     },
     onInputValueChange: (typed: string, { reason }: { reason: string }) => {
       if (reason === "item-press") return;

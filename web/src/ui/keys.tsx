@@ -5,9 +5,19 @@ import { Fragment } from "react";
 const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
 /** How a key is shown. */
-const shown: Record<string, string> = isApple
-  ? { mod: "⌘", shift: "⇧", alt: "⌥", enter: "↵", escape: "Esc" }
-  : { mod: "Ctrl", shift: "⇧", alt: "Alt", enter: "↵", escape: "Esc" };
+const shown: Record<string, string> = {
+  ...(isApple ? { mod: "⌘", alt: "⌥" } : { mod: "Ctrl", alt: "Alt" }),
+  shift: "⇧",
+  enter: "↵",
+  escape: "Esc",
+  up: "↑",
+  down: "↓",
+  left: "←",
+  right: "→",
+  delete: "Del",
+  backspace: "⌫",
+  f6: "F6",
+};
 
 /** Keys of a shortcut, such as `mod+k` or `g h`: pressed together within `+`, one after the other between spaces. */
 export function Keys({ of }: { of: string }) {

@@ -1,15 +1,17 @@
 /** Actions on an account: test it, connect it again, rename it, disconnect it. */
 
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, HeartPulse, Pencil, RefreshCw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { accountQuery } from "~/api/queries";
 import type { Account } from "~/api/schema";
 import { useConnect } from "~/shell/connect";
 import { FormDialog } from "~/shell/form-dialog";
-import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
+import { ChangedMeanwhile } from "~/shell/typed-form";
+import { useTypedForm } from "~/shell/use-typed-form";
 import { WouldGo } from "~/shell/would-go";
 import { IconButton } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
@@ -105,33 +107,46 @@ export function AccountActs({ account, onGone }: { account: Account; onGone?: ()
 
 function Rename({ account, onClose }: { account: Account; onClose: () => void }) {
   const queries = useQueryClient();
-  const [name, setName] = useKeptText(`dialog.account.${account.id}`, account.name);
-  const rename = useMutation({
-    mutationFn: () =>
-      data(
-        client.PUT("/v1/accounts/{id}", {
-          params: { path: { id: account.id } },
-          body: { name: name.trim() },
-        }),
-      ),
-    onSuccess: () => {
+  const { data: record = account } = useQuery(accountQuery(account.id));
+  const form = useTypedForm<Account>({
+    keepAs: `dialog.account.${account.id}`,
+    record,
+    textsOf: ({ name }) => ({ name }),
+    send: async (check) => {
+      const params = { path: { id: account.id } };
+      const { name } = check(await data(client.GET("/v1/accounts/{id}", { params })));
+      const body = name === undefined ? {} : { name: name.to.trim() };
+      return data(client.PUT("/v1/accounts/{id}", { params, body }));
+    },
+    onRecord: (read) => queries.setQueryData(accountQuery(account.id).queryKey, read),
+    onSaved: () => {
       onClose();
       void queries.invalidateQueries({ queryKey: ["accounts"] });
     },
   });
+  const close = () => {
+    form.discard();
+    onClose();
+  };
   return (
     <FormDialog
       title="Rename account"
       act="Rename"
       busy="Renaming…"
-      mutation={rename}
-      onClose={onClose}
+      mutation={form}
+      refused={form.refused}
+      onClose={close}
     >
       <Field name="name" label="Name" optional={false}>
         {(control) => (
-          <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
+          <Input
+            {...control}
+            value={form.textOf("name")}
+            onChange={(event) => form.set("name", event.target.value)}
+          />
         )}
       </Field>
+      <ChangedMeanwhile form={form} record={account.id} labelOf={() => "Name"} />
     </FormDialog>
   );
 }

@@ -32,17 +32,16 @@ export function ByKey({
   const save = useMutation({
     mutationFn: () => {
       const name = typed.name.trim();
-      const named = name === "" ? {} : { name };
       return accountId === undefined
         ? data(
             client.POST("/v1/accounts", {
-              body: { app: app.name_slug, ...named, credentials },
+              body: { app: app.name_slug, ...(name === "" ? {} : { name }), credentials },
             }),
           )
         : data(
             client.PUT("/v1/accounts/{id}", {
               params: { path: { id: accountId } },
-              body: { ...named, credentials },
+              body: { credentials },
             }),
           );
     },
@@ -82,19 +81,21 @@ export function ByKey({
         </>
       }
     >
-      <Field
-        name="name"
-        label="Name"
-        hint={`How the account is called here, such as “${app.name}, team”.`}
-      >
-        {(control) => (
-          <Input
-            {...control}
-            value={typed.name}
-            onChange={(event) => onType({ ...typed, name: event.target.value })}
-          />
-        )}
-      </Field>
+      {accountId === undefined && (
+        <Field
+          name="name"
+          label="Name"
+          hint={`How the account is called here, such as “${app.name}, team”.`}
+        >
+          {(control) => (
+            <Input
+              {...control}
+              value={typed.name}
+              onChange={(event) => onType({ ...typed, name: event.target.value })}
+            />
+          )}
+        </Field>
+      )}
       <AppFields
         fields={fields}
         kept={accountId !== undefined}

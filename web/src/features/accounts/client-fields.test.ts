@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changedClient, fieldsOfClient } from "./client-fields";
+import { changedClient } from "./client-fields";
 
 const stored = {
   client_id: "one",
@@ -12,10 +12,12 @@ const stored = {
   scopes: ["a", "b"],
 };
 
-test("a change has all that is stored, and no secret where none is given", () => {
-  expect(changedClient(stored, fieldsOfClient(stored))).toEqual(stored);
-  const changed = { ...fieldsOfClient(stored), client_secret: "s", scopes: "a, c" };
-  expect(changedClient(stored, changed)).toEqual({
+const typed = (fields: Record<string, string>) =>
+  Object.fromEntries(Object.entries(fields).map(([name, to]) => [name, { from: "", to }]));
+
+test("a change has all that is stored now, and no secret where none is given", () => {
+  expect(changedClient(stored, {})).toEqual(stored);
+  expect(changedClient(stored, typed({ client_secret: "s", scopes: "a, c" }))).toEqual({
     ...stored,
     client_secret: "s",
     scopes: ["a", "c"],
@@ -23,8 +25,7 @@ test("a change has all that is stored, and no secret where none is given", () =>
 });
 
 test("a new client has what is filled in", () => {
-  const fields = { ...fieldsOfClient(null), client_id: "two", client_secret: "s" };
-  expect(changedClient(null, fields)).toEqual({
+  expect(changedClient(null, typed({ client_id: "two", client_secret: "s" }))).toEqual({
     client_id: "two",
     client_secret: "s",
     authorize_url: "",

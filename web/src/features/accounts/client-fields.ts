@@ -1,19 +1,12 @@
 /** Fields of the form of an app's OAuth client, and the record that it sends. */
 
 import type { App } from "~/api/schema";
+import type { Typed } from "~/shell/typed-fields";
 
 export type Client = NonNullable<App["oauth"]>;
 
-export type ClientFields = {
-  client_id: string;
-  client_secret: string;
-  authorize_url: string;
-  token_url: string;
-  scopes: string;
-};
-
 /** What is stored, as the form shows it; the secret never is. */
-export const fieldsOfClient = (stored: Client | null): ClientFields => ({
+export const fieldsOfClient = (stored: Client | null) => ({
   client_id: stored?.client_id ?? "",
   client_secret: "",
   authorize_url: stored?.authorize_url ?? "",
@@ -21,9 +14,10 @@ export const fieldsOfClient = (stored: Client | null): ClientFields => ({
   scopes: stored?.scopes.join(" ") ?? "",
 });
 
-/** A change replaces the whole client: what the form does not show goes back as it is stored. */
-export function changedClient(stored: Client | null, fields: ClientFields) {
-  const { scopes, client_secret, ...rest } = fields;
+/** A change replaces the whole client: what was not typed goes back as it is stored now. */
+export function changedClient(stored: Client | null, typed: Typed) {
+  const texts = Object.fromEntries(Object.entries(typed).map(([name, { to }]) => [name, to]));
+  const { scopes, client_secret, ...rest } = { ...fieldsOfClient(stored), ...texts };
   return {
     ...stored,
     ...rest,

@@ -23,7 +23,7 @@ export function ConnectDialog({ wanted, onClose }: { wanted: Wanted; onClose: ()
   const { data: app, error, refetch } = useQuery(appQuery(wanted.app));
   const [changesClient, setChangesClient] = useState(false);
   // Also while the client is changed, after which it is tried again.
-  const [typed, setTyped] = useState<Typed>({ name: wanted.account?.name ?? "", values: {} });
+  const [typed, setTyped] = useState<Typed>({ name: "", values: {} });
   const connected = (account: Connected) => {
     wanted.onConnected(account);
     onClose();

@@ -1,11 +1,12 @@
 /** Form of the organization's own OAuth client at a provider. */
 
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
 import { client, data } from "~/api/client";
 import { appQuery } from "~/api/queries";
 import type { App } from "~/api/schema";
 import { Form } from "~/shell/form";
+import { ChangedMeanwhile } from "~/shell/typed-form";
+import { useTypedForm } from "~/shell/use-typed-form";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { CloseDialog } from "~/ui/dialog";
@@ -33,26 +34,26 @@ export function OauthClient({
 }) {
   const queries = useQueryClient();
   const stored = app.oauth;
-  const [values, setValues] = useState(() => fieldsOfClient(stored));
-  const save = useMutation({
-    mutationFn: () =>
-      data(
-        client.PUT("/v1/apps/{id}", {
-          params: { path: { id: app.name_slug } },
-          body: { oauth: changedClient(stored, values) },
-        }),
-      ),
-    onSuccess: (saved) => {
-      queries.setQueryData(appQuery(app.name_slug).queryKey, saved);
-      onSaved();
+  const form = useTypedForm<App>({
+    // Nothing of it is kept in the browser: one field is a secret.
+    keepAs: undefined,
+    record: app,
+    textsOf: ({ oauth }) => fieldsOfClient(oauth),
+    send: async (check) => {
+      const params = { path: { id: app.name_slug } };
+      const now = await data(client.GET("/v1/apps/{id}", { params }));
+      const oauth = changedClient(now.oauth, check(now));
+      return data(client.PUT("/v1/apps/{id}", { params, body: { oauth } }));
     },
+    onRecord: (read) => queries.setQueryData(appQuery(app.name_slug).queryKey, read),
+    onSaved,
   });
   const callback = `${window.location.origin}/oauth/callback`;
   return (
     <Form
-      error={save.error}
+      error={form.error}
       onSubmit={() => {
-        if (!save.isPending) save.mutate();
+        if (!form.isPending) form.mutate();
       }}
       foot={
         <>
@@ -62,7 +63,7 @@ export function OauthClient({
             </Button>
           )}
           <CloseDialog />
-          <Button look="primary" type="submit" busy={save.isPending && "Saving…"}>
+          <Button look="primary" type="submit" busy={form.isPending && "Saving…"}>
             Save the client
           </Button>
         </>
@@ -93,14 +94,20 @@ export function OauthClient({
               ...control,
               autoComplete: "off",
               placeholder,
-              value: values[name],
+              value: form.textOf(name),
               onChange: (event: React.ChangeEvent<HTMLInputElement>) =>
-                setValues({ ...values, [name]: event.target.value }),
+                form.set(name, event.target.value),
             };
             return name === "client_secret" ? <Password {...shared} /> : <Input {...shared} />;
           }}
         </Field>
       ))}
+      <ChangedMeanwhile
+        form={form}
+        record={app.name_slug}
+        labelOf={(name) => FIELDS.find(([each]) => each === name)?.[1] ?? name}
+        fieldOf={() => "oauth"}
+      />
     </Form>
   );
 }

@@ -1,46 +1,36 @@
 /** Note on a group of errors, shared by all members. */
 
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useId, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { useId } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { textOf } from "~/api/json";
-import type { ErrorGroup } from "~/api/schema";
-import { forget, keep, keptOf } from "~/shell/kept";
+import type { ErrorGroupRecord } from "~/api/schema";
 import { useRefusal } from "~/shell/session";
+import { ChangedMeanwhile, NotSaved } from "~/shell/typed-form";
+import { useTypedForm } from "~/shell/use-typed-form";
 import { Button } from "~/ui/button";
 import { TextArea } from "~/ui/field";
 import { groupQuery } from "./queries";
 
 const NOTE_MAX = 2_000;
 
-export function GroupNote({ group }: { group: ErrorGroup }) {
+export function GroupNote({ group }: { group: ErrorGroupRecord }) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const id = useId();
-  const kept = `group-note.${group.id}`;
-  const [text, setText] = useState(() => textOf(keptOf(kept)?.value));
-  const type = (next: string | undefined) => {
-    setText(next);
-    if (next === undefined) forget(kept);
-    else keep(kept, next);
-  };
-  const shown = text ?? group.note ?? "";
-  const save = useMutation({
-    mutationFn: () =>
-      data(
-        client.PUT("/v1/error_groups/{id}", {
-          params: { path: { id: group.id } },
-          body: { note: shown.trim() === "" ? null : shown.trim() },
-        }),
-      ),
-    onSuccess: () => {
-      type(undefined);
-      void queries.invalidateQueries({ queryKey: groupQuery(group.id).queryKey });
-      void queries.invalidateQueries({ queryKey: ["error-groups"] });
+  const form = useTypedForm({
+    keepAs: `error-group.${group.id}`,
+    record: group,
+    textsOf: ({ note }) => ({ note: note ?? "" }),
+    send: async (check) => {
+      const params = { path: { id: group.id } };
+      const { note } = check(await data(client.GET("/v1/error_groups/{id}", { params })));
+      const body = note === undefined ? {} : { note: note.to.trim() || null };
+      return data(client.PUT("/v1/error_groups/{id}", { params, body }));
     },
+    onRecord: (read) => queries.setQueryData(groupQuery(group.id).queryKey, read),
+    onSaved: () => void queries.invalidateQueries({ queryKey: ["error-groups"] }),
   });
-  const changed = text !== undefined && text.trim() !== (group.note ?? "");
   return (
     <section className="group-note">
       <h3>
@@ -52,22 +42,23 @@ export function GroupNote({ group }: { group: ErrorGroup }) {
         maxLength={NOTE_MAX}
         readOnly={refused !== undefined}
         placeholder={refused === undefined ? "What is known about it" : "Nothing is noted"}
-        value={shown}
-        onChange={({ target }) => type(target.value)}
+        value={form.textOf("note")}
+        onChange={({ target }) => form.set("note", target.value)}
       />
-      {changed && (
+      <ChangedMeanwhile form={form} record={group.id} labelOf={() => "Note"} />
+      {form.isTyped && (
         <div className="row">
-          <Button size="sm" busy={save.isPending && "Saving…"} onClick={() => save.mutate()}>
-            Save the note
-          </Button>
-          <Button size="sm" look="quiet" onClick={() => type(undefined)}>
-            Undo
-          </Button>
+          {form.conflicts.length === 0 && (
+            <Button size="sm" busy={form.isPending && "Saving…"} onClick={form.mutate}>
+              Save the note
+            </Button>
+          )}
+          <NotSaved form={form} />
         </div>
       )}
-      {save.error !== null && (
+      {form.error !== null && (
         <p role="alert" className="failed-text">
-          {sentence(save.error)}
+          {sentence(form.error)}
         </p>
       )}
     </section>

@@ -8,11 +8,13 @@ import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import { isObject } from "~/api/json";
 import { isRequired, type Option, type PropDef } from "~/api/props";
+import { stable } from "~/ui/changes";
 import { Combobox, type Item } from "~/ui/combobox";
 import { type ControlProps, Message } from "~/ui/field";
 import { Select } from "~/ui/select";
 import { keepLabel, keptLabel } from "./option-labels";
 import { Foot } from "./options-foot";
+import { bringsNew, keyOf, optionsIn } from "./options-pages";
 import { parentsOf, waitsFor } from "./parents";
 import type { PropForm } from "./use-prop-form";
 
@@ -20,11 +22,6 @@ const FEW = 8;
 const FRESH_MS = 5 * 60_000;
 
 type Props = { form: PropForm; prop: PropDef; control: ControlProps };
-
-/** Identity of an option: its value, spelled. */
-function keyOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
 
 function itemOf({ label, value }: Option): Item {
   const key = keyOf(value);
@@ -84,12 +81,14 @@ function Choices({
   control,
   options,
   onOpen,
+  onClose,
   onSearch,
   foot,
   none,
 }: Props & {
   options: readonly Option[];
   onOpen?: () => void;
+  onClose?: () => void;
   onSearch?: (text: string) => void;
   foot?: React.ReactNode;
   none?: React.ReactNode;
@@ -114,6 +113,7 @@ function Choices({
     ...control,
     items: options.map(itemOf),
     ...(onOpen === undefined ? {} : { onOpen }),
+    ...(onClose === undefined ? {} : { onClose }),
     ...(onSearch === undefined ? {} : { onSearch }),
     placeholder: "Choose",
     ...(foot === undefined ? {} : { foot }),
@@ -238,8 +238,8 @@ function AskedOptions(props: Props) {
   const [opened, setOpened] = useState(false);
   const [typed, setTyped] = useState("");
   const query = useDeferredValue(prop.searches ? typed.trim() : "");
-  const others: JsonObject = { ...form.values };
-  delete others[prop.name];
+  const [isOpen, setOpen] = useState(false);
+  const others = useOthers(form, prop, isOpen);
   const queries = useQueryClient();
   const queryKey = ["options", form.target, prop.name, others, query];
   const [stopped, setStopped] = useState(false);
@@ -265,8 +265,8 @@ function AskedOptions(props: Props) {
         signal,
       ),
     getNextPageParam: (last: OptionsPage, pages: OptionsPage[]): Param | undefined =>
-      // A page without options is the end, also where the code goes on giving a context.
-      last.options.length === 0 ? undefined : { page: pages.length, context: last.context },
+      // A page without new options is the end, also where the code goes on giving a context.
+      bringsNew(pages) ? { page: pages.length, context: last.context } : undefined,
   });
   if (waits !== undefined) {
     return (
@@ -277,7 +277,7 @@ function AskedOptions(props: Props) {
     );
   }
   const pages = asked.data?.pages ?? [];
-  const options = pages.flatMap((page) => page.options);
+  const options = optionsIn(pages);
   const state = {
     shown: options.length,
     at: pages.at(-1)?.at,
@@ -291,9 +291,11 @@ function AskedOptions(props: Props) {
       control={control}
       options={options}
       onOpen={() => {
+        setOpen(true);
         setOpened(true);
         setStopped(false);
       }}
+      onClose={() => setOpen(false)}
       {...(prop.searches ? { onSearch: setTyped } : {})}
       none={
         asked.isFetching || stopped || state.problem !== undefined ? null : (
@@ -319,6 +321,19 @@ function AskedOptions(props: Props) {
       }
     />
   );
+}
+
+/**
+ * Values of the other props that a question for options has: those of now while the list is open.
+ * What is typed elsewhere while it is closed asks for nothing, unless the prop depends on it.
+ */
+function useOthers(form: PropForm, prop: PropDef, isOpen: boolean): JsonObject {
+  const { [prop.name]: _, ...others } = form.values;
+  const on = stable(parentsOf(form.props, prop).map(({ name }) => form.values[name] ?? null));
+  const [asked, setAsked] = useState({ others, on });
+  if (asked.on === on && (!isOpen || stable(asked.others) === stable(others))) return asked.others;
+  setAsked({ others, on });
+  return others;
 }
 
 /** In place of options: which other prop may have to get a value first. */

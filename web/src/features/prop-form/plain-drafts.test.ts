@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { propsOf } from "~/api/props";
-import { plainDraft } from "./plain-drafts";
+import { followed, plainDraft } from "./plain-drafts";
 
 const props = propsOf([
   { name: "tok", type: "string", secret: true, optional: true, default: "dflt-secret" },
@@ -21,4 +21,16 @@ test("a default fills in a field without a value, but never that of a secret tha
 
 test("a field whose label is blank is named as the prop is", () => {
   expect(props[2]?.label).toBe("blank");
+});
+
+test("a default that nobody typed follows the new definition, what was typed or cleared stays", () => {
+  const text = (text: string) => ({ kind: "text" as const, text });
+  const before = { shape: text("round"), cleared: text("x"), typed: text("x") };
+  const after = { shape: text("5"), cleared: text("y"), typed: text("y"), added: text("z") };
+  expect(followed({ ...before, cleared: undefined, typed: text("mine") }, before, after)).toEqual({
+    shape: text("5"),
+    cleared: undefined,
+    typed: text("mine"),
+    added: text("z"),
+  });
 });

@@ -2,7 +2,8 @@
 
 import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
-import { type Draft, draftOf } from "./values";
+import { stable } from "~/ui/changes";
+import { type Draft, type Drafts, draftOf } from "./values";
 
 export type Plain = {
   stored: JsonObject;
@@ -18,4 +19,15 @@ export function plainDraft(prop: PropDef, of: Plain): Draft | undefined {
 /** Where no value is stored. A default that stood in the field of a stored secret would overwrite it. */
 export function emptyDraft(prop: PropDef, { sealed, expressions }: Plain): Draft | undefined {
   return sealed.includes(prop.name) ? undefined : draftOf(prop, prop.default, expressions);
+}
+
+/**
+ * Drafts once the component returned its props anew: what nobody typed, which is as `before` says,
+ * becomes what `after` says of the new definitions. What was typed stays, also where it was cleared.
+ */
+export function followed(drafts: Drafts, before: Drafts, after: Drafts): Drafts {
+  const plain = Object.entries(after).filter(
+    ([name]) => stable(drafts[name]) === stable(before[name]),
+  );
+  return { ...drafts, ...Object.fromEntries(plain) };
 }

@@ -8,12 +8,13 @@ import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { forget, keep, keptOf } from "~/shell/kept";
 import { useRefusal } from "~/shell/session";
+import { stable } from "~/ui/changes";
 import type { Known } from "~/ui/code/completion";
 import { focusWithin } from "~/ui/field";
 import { fieldId } from "./field-id";
 import { keptDrafts, typedOf, withoutSecrets } from "./kept-drafts";
 import { parentsOf } from "./parents";
-import { emptyDraft, plainDraft } from "./plain-drafts";
+import { emptyDraft, followed, plainDraft } from "./plain-drafts";
 import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
 const KEEP_WAIT_MS = 400;
@@ -84,6 +85,8 @@ export function usePropForm({
   });
   /** Drafts of what is stored: what equals them was not typed here. */
   const plain = useRef<Drafts>(start.plain);
+  /** Props whose stored value is their default, which the server stores: it follows a new definition. */
+  const defaulted = useRef(new Set<string>());
   const [props, setProps] = useState(first);
   const [drafts, setDrafts] = useState<Drafts>(start.drafts);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set(start.left));
@@ -109,15 +112,23 @@ export function usePropForm({
       const signal = new AbortController().signal;
       return readProps({ target, values, form: formId.current }, signal);
     },
-    onSuccess: (made) => {
+    onSuccess: (made, by) => {
       formId.current = made.form;
       setProps(made.props);
-      // What was typed stays, also of props that are gone for now.
-      const next: Record<string, Draft | undefined> = { ...latest.current };
-      for (const prop of made.props) {
-        if (next[prop.name] === undefined) next[prop.name] = plainOf(prop);
+      for (const prop of by === undefined ? made.props : []) {
+        const isDefault = stable(stored[prop.name]) === stable(prop.default);
+        if (isDefault) defaulted.current.add(prop.name);
       }
-      setDrafts(next);
+      const plainAnew = (prop: PropDef) =>
+        defaulted.current.has(prop.name)
+          ? emptyDraft(prop, { stored, sealed, expressions })
+          : plainOf(prop);
+      const after = Object.fromEntries(made.props.map((prop) => [prop.name, plainAnew(prop)]));
+      // What was typed stays, also of props that are gone for now.
+      // Two answers may come before what the first one gave is drawn.
+      latest.current = followed(latest.current, plain.current, after);
+      setDrafts(latest.current);
+      plain.current = { ...plain.current, ...after };
     },
     onError: (_error, by) => {
       if (by === undefined) return;
@@ -265,6 +276,7 @@ export function usePropForm({
           next[name] = emptyDraft(prop, { stored, sealed, expressions });
       }
       plain.current = next;
+      defaulted.current.clear();
       setDrafts(next);
     },
     /** Back to what is stored. */

@@ -1,17 +1,28 @@
 /** Organization: its name, and the recipients of mails about errors. */
 
 import "./settings.css";
-import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { organizationQuery } from "~/api/queries";
-import { useKeptField } from "~/shell/kept-text";
+import type { Organization as OrganizationRecord } from "~/api/schema";
 import { useRefusal, useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
+import { ChangedMeanwhile, NotSaved } from "~/shell/typed-form";
+import { useTypedForm } from "~/shell/use-typed-form";
 import { Button } from "~/ui/button";
 import { Field, Input, TextArea } from "~/ui/field";
 import { say } from "~/ui/toast";
+
+const LABELS: Record<string, string> = { name: "Name", error_recipients: "Sent to" };
+
+const textsOf = ({ name, error_recipients }: OrganizationRecord) => ({
+  name,
+  error_recipients: error_recipients.join("\n"),
+});
+
+const addressesIn = (text: string) => text.split(/[\s,;]+/).filter((each) => each !== "");
 
 export function Organization() {
   useTitle("Organization");
@@ -19,50 +30,46 @@ export function Organization() {
   const { data: record } = useSuspenseQuery(organizationQuery(org.id));
   const queries = useQueryClient();
   const refused = useRefusal("full");
-  const kept = `organization.${org.id}`;
-  const named = useKeptField(`${kept}.name`, record.name);
-  const told = useKeptField(`${kept}.recipients`, record.error_recipients.join("\n"));
-  const [name, people] = [named.text, told.text];
-  const recipients = people
-    .split(/[\s,;]+/)
-    .map((each) => each.trim())
-    .filter((each) => each !== "");
-  const save = useMutation({
-    mutationFn: () =>
-      data(
-        client.PUT("/v1/orgs/{org}", {
-          params: { path: { org: org.id } },
-          body: { name: name.trim(), error_recipients: recipients },
-        }),
-      ),
-    onSuccess: (changed) => {
-      named.done(changed.name);
-      told.done(changed.error_recipients.join("\n"));
-      queries.setQueryData(organizationQuery(org.id).queryKey, changed);
+  const form = useTypedForm({
+    keepAs: `organization.${org.id}`,
+    record,
+    textsOf,
+    send: async (check) => {
+      const params = { path: { org: org.id } };
+      const typed = check(await data(client.GET("/v1/orgs/{org}", { params })));
+      const body = {
+        ...(typed.name === undefined ? {} : { name: typed.name.to.trim() }),
+        ...(typed.error_recipients === undefined
+          ? {}
+          : { error_recipients: addressesIn(typed.error_recipients.to) }),
+      };
+      return data(client.PUT("/v1/orgs/{org}", { params, body }));
+    },
+    onRecord: (read) => queries.setQueryData(organizationQuery(org.id).queryKey, read),
+    onSaved: () => {
       void queries.invalidateQueries({ queryKey: ["session"] });
       say({ title: "Saved", shape: "succeeded" });
     },
   });
-  const same =
-    name.trim() === record.name && recipients.join(" ") === record.error_recipients.join(" ");
+  const stop = refused ?? form.refused;
   return (
     <form
       className="settings scroll"
       onSubmit={(event) => {
         event.preventDefault();
-        if (!same && refused === undefined) save.mutate();
+        if (stop === undefined) form.mutate();
       }}
     >
       <fieldset className="fields" disabled={refused !== undefined}>
         <section className="settings-row">
           <h2>Organization</h2>
           <div className="form-grid">
-            <Field label="Name" optional={false}>
+            <Field label={LABELS.name} optional={false}>
               {(control) => (
                 <Input
                   {...control}
-                  value={name}
-                  onChange={(event) => named.set(event.target.value)}
+                  value={form.textOf("name")}
+                  onChange={(event) => form.set("name", event.target.value)}
                 />
               )}
             </Field>
@@ -74,15 +81,15 @@ export function Organization() {
         <section className="settings-row">
           <h2>Mails about errors</h2>
           <Field
-            label="Sent to"
+            label={LABELS.error_recipients}
             hint={`Up to ten addresses, one on a line. None: to ${record.email}. A class of errors is mailed once in 24 hours for each workflow.`}
           >
             {(control) => (
               <TextArea
                 {...control}
                 rows={3}
-                value={people}
-                onChange={(event) => told.set(event.target.value)}
+                value={form.textOf("error_recipients")}
+                onChange={(event) => form.set("error_recipients", event.target.value)}
               />
             )}
           </Field>
@@ -102,20 +109,17 @@ export function Organization() {
           </p>
         </section>
       </fieldset>
-      {save.error !== null && (
+      <ChangedMeanwhile form={form} record={org.id} labelOf={(name) => LABELS[name] ?? name} />
+      {form.error !== null && (
         <p role="alert" className="failed-text">
-          {sentence(save.error)}
+          {sentence(form.error)}
         </p>
       )}
       <div className="row">
-        <Button
-          look="primary"
-          type="submit"
-          refused={refused ?? (same ? "Nothing is changed." : undefined)}
-          busy={save.isPending && "Saving…"}
-        >
+        <Button look="primary" type="submit" refused={stop} busy={form.isPending && "Saving…"}>
           Save
         </Button>
+        <NotSaved form={form} />
       </div>
     </form>
   );

@@ -70,7 +70,7 @@ export function valuesToSave(
   return { values, taken, clashes };
 }
 
-type Stored = Pick<SourceDeployment, "configured_props" | "sealed_props">;
+export type Stored = Pick<SourceDeployment, "configured_props" | "sealed_props">;
 
 type Form = { props: readonly Pick<PropDef, "name" | "secret" | "default">[]; values: Named };
 

@@ -3,27 +3,68 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
-import { asJsonObject } from "~/api/json";
+import { asJsonObject, isObject, objectOf } from "~/api/json";
 import { problemsOf } from "~/api/props";
 import type { Source } from "~/api/schema";
+import { forget, keep, keptOf } from "~/shell/kept";
 import { useKeptField } from "~/shell/kept-text";
 import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
+import { conflictsOf, unsavedOf } from "~/shell/typed-fields";
+import { useTypedFields } from "~/shell/use-typed-form";
 import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import type { Change } from "~/ui/changes";
+import { type Change, stable } from "~/ui/changes";
 import { Confirm } from "~/ui/dialog";
 import { Field, Fields, Input } from "~/ui/field";
 import { minute } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { ValueChanges } from "~/ui/value-changes";
-import { formChanges, valuesToSave } from "./changes";
+import { formChanges, type Stored, valuesToSave } from "./changes";
 import type { FormState } from "./deploy";
 import { sourceQuery, sourceVersionsQuery } from "./queries";
+
+type Form = FormState & { changed: boolean; reset: () => void };
+
+const valuesOf = ({ configured_props = {}, sealed_props = [] }: Stored) => ({
+  configured_props,
+  sealed_props,
+});
+
+function baseFrom(kept: unknown): Stored | undefined {
+  if (!isObject(kept) || !Array.isArray(kept.sealed_props)) return undefined;
+  return {
+    configured_props: asJsonObject(objectOf(kept.configured_props)),
+    sealed_props: kept.sealed_props.filter((name) => typeof name === "string"),
+  };
+}
+
+/**
+ * Values that the form was filled in over, kept as long as what was typed: others may save
+ * meanwhile. While nothing is typed, the form follows what is stored.
+ */
+function useBase(source: Source, form: Form) {
+  const place = `source.${source.id}.base`;
+  const [base, setBase] = useState<Stored>(
+    () => (form.changed ? baseFrom(keptOf(place)?.value) : undefined) ?? source,
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is stored makes the form follow
+  useEffect(() => {
+    if (form.changed) {
+      keep(place, valuesOf(base));
+      return;
+    }
+    forget(place);
+    if (stable(valuesOf(base)) === stable(valuesOf(source))) return;
+    setBase(source);
+    form.reset();
+  }, [form.changed, source]);
+  return [base, setBase] as const;
+}
 
 export function Configure({
   source,
@@ -31,24 +72,31 @@ export function Configure({
   children,
 }: {
   source: Source;
-  form: FormState & { changed: boolean; reset: () => void };
+  form: Form;
   children: ReactNode;
 }) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
-  const named = useKeptField(`source.${source.id}.name`, source.name);
+  const named = useTypedFields(`source.${source.id}.name`, { name: source.name });
   const said = useKeptField(`source.${source.id}.message`);
-  const [name, message] = [named.text, said.text];
-  // What the form was filled in over: others may save meanwhile.
-  const [base, setBase] = useState(source);
+  const message = said.text;
+  const [base, setBase] = useBase(source, form);
   const [clashes, setClashes] = useState<readonly Change[]>([]);
   const save = useMutation({
     mutationFn: async (keep: "ask" | "mine" | "theirs") => {
       const asked = { params: { path: { id: source.id } } };
       const now = await data(client.GET("/v1/sources/{id}", asked));
       const { values, taken, clashes } = valuesToSave(base, now, form);
-      if (clashes.length > 0 && keep === "ask") return { clashes };
+      let name = unsavedOf(named.latest(), { name: now.name }).name?.to.trim();
+      const clashesOfName = conflictsOf(named.latest(), { name: now.name }).map(() => ({
+        name: "Name",
+        before: now.name,
+        after: name,
+      }));
+      const all = [...clashesOfName, ...clashes];
+      if (all.length > 0 && keep === "ask") return { clashes: all };
       if (keep === "theirs") {
+        if (clashesOfName.length > 0) name = undefined;
         for (const { name } of clashes) {
           taken[name] = now.configured_props[name];
           delete values[name];
@@ -58,7 +106,7 @@ export function Configure({
         client.PUT("/v1/sources/{id}", {
           ...asked,
           body: {
-            ...(name.trim() === base.name ? {} : { name: name.trim() }),
+            ...(name === undefined ? {} : { name }),
             ...(form.changed
               ? {
                   configured_props: asJsonObject(values),
@@ -76,7 +124,7 @@ export function Configure({
       if (changed === undefined) return;
       form.done(taken);
       setBase(changed);
-      named.done(changed.name);
+      named.discard();
       said.done("");
       queries.setQueryData(sourceQuery(source.id).queryKey, changed);
       void queries.invalidateQueries({ queryKey: ["sources"] });
@@ -87,7 +135,7 @@ export function Configure({
       if (error instanceof ApiError) form.refuse(problemsOf(error.details));
     },
   });
-  const changed = form.changed || name.trim() !== base.name;
+  const changed = form.changed || named.unsaved.name !== undefined;
   const changes = form.changed ? formChanges(base, form) : [];
   return (
     <form
@@ -99,13 +147,13 @@ export function Configure({
     >
       {refused !== undefined && <Banner title={refused} />}
       <Fields className="fields" locked={refused !== undefined}>
-        <div className="form-grid">
+        <div className="configure-name">
           <Field label="Name">
             {(control) => (
               <Input
                 {...control}
-                value={name}
-                onChange={(event) => named.set(event.target.value)}
+                value={named.textOf("name")}
+                onChange={(event) => named.set("name", event.target.value)}
               />
             )}
           </Field>
@@ -174,7 +222,7 @@ export function Configure({
               setBase(source);
               setClashes([]);
               said.done("");
-              named.done(source.name);
+              named.discard();
             }}
           >
             Undo all

@@ -273,7 +273,9 @@ function Versions() {
       <Tag kind="live">v{live.version} live</Tag>
       {found.length > 0 && (
         <Tag kind="draft">
-          draft<span className="only-wide">, {plural(found.length, "change")}</span>
+          <span>
+            draft<span className="only-wide">, {plural(found.length, "change")}</span>
+          </span>
         </Tag>
       )}
     </>

@@ -1,6 +1,7 @@
 /** Fields of a workflow's settings as texts, and what one person changed of them. Pure. */
 
-import { asJson, isObject, numberOf, objectOf, textOf } from "~/api/json";
+import { asJson, numberOf, objectOf } from "~/api/json";
+import type { Texts, Typed } from "~/shell/typed-fields";
 
 type Limit = { name: string; label: string; hint: string; scale: number };
 
@@ -34,12 +35,10 @@ export const SWITCHES = [
   { name: "keep_data", label: "Keep events, results and logs of runs" },
 ] as const;
 
-/** Text of each field by its name; a switch is `on` or `off`. */
-export type Form = Readonly<Record<string, string>>;
-
 type Saved = { name: string; tags: readonly string[]; settings: object; note?: string | null };
 
-export function formOf(record: Saved): Form {
+/** A switch is `on` or `off`. */
+export function formOf(record: Saved): Texts {
   const settings = objectOf(record.settings);
   const form: Record<string, string> = {
     name: record.name,
@@ -54,33 +53,6 @@ export function formOf(record: Saved): Form {
     form[name] = value === undefined ? "" : String(value / scale);
   }
   return form;
-}
-
-/** What a person changed: the text that a field had, and the one it has now. */
-export type Typed = Readonly<Record<string, { from: string; to: string }>>;
-
-/** Changes with one more; a field that is as the server has it is not changed. */
-export function typedWith(typed: Typed, saved: Form, name: string, to: string): Typed {
-  const { [name]: was, ...others } = typed;
-  const from = was?.from ?? saved[name] ?? "";
-  return to === saved[name] ? others : { ...others, [name]: { from, to } };
-}
-
-export function typedFrom(kept: unknown): Typed {
-  if (!isObject(kept)) return {};
-  return Object.fromEntries(
-    Object.entries(kept).flatMap(([name, value]) => {
-      const [from, to] = isObject(value) ? [textOf(value.from), textOf(value.to)] : [];
-      return from === undefined || to === undefined ? [] : [[name, { from, to }]];
-    }),
-  );
-}
-
-/** Fields that were changed here and, to another text, at the server since. */
-export function conflictsOf(typed: Typed, saved: Form): string[] {
-  return Object.entries(typed)
-    .filter(([name, { from, to }]) => saved[name] !== from && saved[name] !== to)
-    .map(([name]) => name);
 }
 
 /** Each once, as it was written first. */

@@ -8,6 +8,7 @@ import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
+import { ChangedMeanwhile, NotSaved } from "~/shell/typed-form";
 import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -26,19 +27,21 @@ export function WorkflowSettings() {
   const { base } = builder.state;
   const refused = useRefusal("deploy");
   const [showsFiles, setShowsFiles] = useState(false);
-  const { save, changed, isTyped, textOf, set, submit, decide, reset } = useSettingsForm();
+  const form = useSettingsForm();
+  const { textOf, set } = form;
   const wrong = LIMITS.find(({ name }) => !/^\d*(\.\d+)?$/.test(textOf(name).trim()));
-  const field = save.error instanceof ApiError ? save.error.field : undefined;
+  const stop = refused ?? (wrong === undefined ? form.refused : `${wrong.label}: no number.`);
+  const field = form.error instanceof ApiError ? form.error.field : undefined;
   return (
     <form
       className="scroll wf-settings"
       onSubmit={(event) => {
         event.preventDefault();
-        if (refused === undefined && wrong === undefined) submit();
+        if (stop === undefined) form.mutate();
       }}
     >
       <fieldset className="form-grid" disabled={refused !== undefined}>
-        <Field label="Name" error={field === "name" ? save.error?.message : undefined}>
+        <Field label="Name" error={field === "name" ? form.error?.message : undefined}>
           {(control) => (
             <Input
               {...control}
@@ -50,7 +53,7 @@ export function WorkflowSettings() {
         <Field
           label="Tags"
           hint="Separated by commas. Lists can be filtered by a tag."
-          error={field === "tags" ? save.error?.message : undefined}
+          error={field === "tags" ? form.error?.message : undefined}
         >
           {(control) => (
             <Input
@@ -63,7 +66,7 @@ export function WorkflowSettings() {
         <Field
           label="Note"
           hint="For everybody who works on the workflow."
-          error={field === "note" ? save.error?.message : undefined}
+          error={field === "note" ? form.error?.message : undefined}
         >
           {(control) => (
             <TextArea
@@ -84,7 +87,7 @@ export function WorkflowSettings() {
               wrong?.name === name
                 ? `“${textOf(name)}” is no number.`
                 : field === `settings.${name}`
-                  ? save.error?.message
+                  ? form.error?.message
                   : undefined
             }
           >
@@ -107,51 +110,22 @@ export function WorkflowSettings() {
           />
         ))}
       </fieldset>
-      {changed !== undefined && (
-        <Banner
-          kind="waits"
-          role="alert"
-          title="Somebody else changed the same settings"
-          act={
-            <span className="row">
-              <Button size="sm" look="primary" onClick={() => decide(true)}>
-                Save mine over it
-              </Button>
-              <Button size="sm" onClick={() => decide(false)}>
-                Take theirs
-              </Button>
-            </span>
-          }
-        >
-          <ul>
-            {changed.names.map((name) => (
-              <li key={name}>
-                {labelOf(name)}: “{changed.theirs[name]}” there, “{textOf(name)}” here
-              </li>
-            ))}
-          </ul>
-        </Banner>
-      )}
-      {save.error !== null && changed === undefined && (
+      <ChangedMeanwhile
+        form={form}
+        record={base.id}
+        labelOf={labelOf}
+        fieldOf={(name) => (["name", "tags", "note"].includes(name) ? name : "settings")}
+      />
+      {form.error !== null && (
         <Banner kind="failed" role="alert" title="Nothing was saved">
-          {sentence(save.error)}
+          {sentence(form.error)}
         </Banner>
       )}
       <div className="row">
-        <Button
-          look="primary"
-          type="submit"
-          refused={refused ?? (wrong === undefined ? undefined : `${wrong.label}: no number.`)}
-          busy={save.isPending && "Saving…"}
-        >
+        <Button look="primary" type="submit" refused={stop} busy={form.isPending && "Saving…"}>
           Save settings
         </Button>
-        {isTyped && refused === undefined && (
-          <>
-            <Button onClick={reset}>Discard</Button>
-            <span className="small dim">Not saved yet. This browser keeps what you typed.</span>
-          </>
-        )}
+        {refused === undefined && <NotSaved form={form} />}
       </div>
       <div className="row">
         <Button look="quiet" icon={Files} onClick={() => setShowsFiles(true)}>
