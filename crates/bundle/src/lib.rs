@@ -18,6 +18,7 @@ mod growth;
 mod gzip_members;
 mod index;
 mod index_cache;
+mod indexing;
 mod kinds;
 mod language;
 mod lenient;
@@ -67,7 +68,6 @@ pub use crate::archive::{UploadedTree, unpack_tree};
 pub use crate::error::BundleError;
 use crate::facts_cache::FactsCache;
 pub use crate::index::{Index, IndexEntry, Unindexed};
-use crate::index_cache::IndexCache;
 pub use crate::tree::{Files, Folder};
 pub use crate::worker::{WorkerCommand, work};
 use crate::workshop::Workshop;
@@ -317,59 +317,6 @@ impl Bundler {
         match &self.work {
             Work::Here(workshop) => workshop.bundle(request).await,
             Work::InProcesses(command) => command.bundle(&self.config, request).await,
-        }
-    }
-
-    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. What was left out of
-    /// it is not indexed either. A server reads only the files anew that changed since it indexed
-    /// the tree of that name. It waits however many do: who asks bounds how many trees there are at
-    /// once.
-    pub async fn index(
-        &self,
-        tree: &str,
-        uploaded: UploadedTree,
-    ) -> Result<(Index, BTreeMap<String, String>), BundleError> {
-        let UploadedTree { files, left_out } = uploaded;
-        let (mut index, files) = self.index_files(tree, files).await?;
-        index.unindexed.extend(left_out);
-        index.unindexed.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok((index, files))
-    }
-
-    async fn index_files(
-        &self,
-        tree: &str,
-        files: BTreeMap<String, String>,
-    ) -> Result<(Index, BTreeMap<String, String>), BundleError> {
-        // Refused so late, all of its upload and unpacking would be in vain.
-        let _slot = self.slot_of(Class::UNBOUNDED).await?;
-        match &self.work {
-            Work::Here(_) => {
-                tokio::task::spawn_blocking(move || (Index::of(&files, None), files)).await.map_err(
-                    |e| BundleError::Internal { what: "the index broke down", source: Box::new(e) },
-                )
-            }
-            Work::InProcesses(command) => {
-                let known = IndexCache::of(&self.config.cache_dir, &command.program, tree);
-                let earlier = match &known {
-                    Some(known) => known.read().await,
-                    None => None,
-                };
-                let (index, files) = command.index(&self.config, files, earlier).await?;
-                if let Some(known) = known {
-                    known.keep(&index).await;
-                }
-                Ok((index, files))
-            }
-        }
-    }
-
-    /// Forgets what it knows of the tree of that name.
-    pub async fn forget_index(&self, tree: &str) {
-        if let Work::InProcesses(command) = &self.work
-            && let Some(known) = IndexCache::of(&self.config.cache_dir, &command.program, tree)
-        {
-            known.forget().await;
         }
     }
 

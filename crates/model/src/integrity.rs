@@ -1,5 +1,5 @@
-//! Checksums of packages' archives, as registries name them: Subresource Integrity, and the SHA-1 in
-//! hex of old packages.
+//! Checksums of packages' archives, as registries name them: Subresource Integrity, and the SHA-1
+//! in hex of old packages.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;

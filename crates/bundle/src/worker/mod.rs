@@ -197,18 +197,7 @@ impl WorkerCommand {
     }
 
     fn question(&self, config: &BundlerConfig, job: Job) -> Result<Vec<u8>, BundleError> {
-        line(&self.question_of(config, job))
-    }
-
-    fn question_of(&self, config: &BundlerConfig, job: Job) -> Question {
-        let BundlerConfig { cache_dir, registry, metadata_max_age, node_version, .. } =
-            config.clone();
-        // What reads strangers' code needs no credentials: it asks the registry nothing.
-        let registry = match &job {
-            Job::Fetch(..) => registry,
-            _ => registry.without_credentials(),
-        };
-        Question { cache_dir, registry, metadata_max_age, node_version, job }
+        line(&Question::of(config, job))
     }
 
     async fn ask(&self, config: &BundlerConfig, job: Job) -> Result<Answer, BundleError> {
@@ -235,7 +224,7 @@ impl WorkerCommand {
             }
             _ => None,
         };
-        let question = self.question_of(config, job);
+        let question = Question::of(config, job);
         // A tree is long as JSON: other tasks go on meanwhile.
         let written =
             tokio::task::spawn_blocking(move || line(&question).map(|line| (line, question.job)));

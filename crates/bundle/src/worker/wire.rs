@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trial::Trial;
 use crate::extract::ComponentFacts;
-use crate::{Bundle, BundleError, BundleRequest, Entry, Index, LockedPackage};
+use crate::{Bundle, BundleError, BundleRequest, BundlerConfig, Entry, Index, LockedPackage};
 
 /// The first line that a process gets: how it is to wall itself in before it reads the second.
 #[derive(Serialize, Deserialize)]
@@ -53,6 +53,19 @@ pub(super) struct Question {
     pub(super) metadata_max_age: Duration,
     pub(super) node_version: String,
     pub(super) job: Job,
+}
+
+impl Question {
+    pub(super) fn of(config: &BundlerConfig, job: Job) -> Self {
+        let BundlerConfig { cache_dir, registry, metadata_max_age, node_version, .. } =
+            config.clone();
+        // What reads strangers' code needs no credentials: it asks the registry nothing.
+        let registry = match &job {
+            Job::Fetch(..) => registry,
+            _ => registry.without_credentials(),
+        };
+        Self { cache_dir, registry, metadata_max_age, node_version, job }
+    }
 }
 
 #[derive(Serialize, Deserialize)]

@@ -7,7 +7,6 @@ mod files;
 mod filled;
 mod init;
 mod keys;
-mod npm;
 mod operations;
 mod registries;
 mod replays;

@@ -1,8 +1,10 @@
 //! Commands for registries.
 
+mod npm;
+
 use clap::Subcommand;
 
-use super::npm::NpmArgs;
+use self::npm::NpmArgs;
 
 /// Commands for registries.
 #[derive(Subcommand, Debug)]
