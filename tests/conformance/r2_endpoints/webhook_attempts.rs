@@ -67,7 +67,7 @@ async fn r2_16_a_delivery_shows_its_headers_and_each_attempt() {
     assert_eq!(shown, listed["data"][0]);
 
     // A replay begins to count anew, and keeps what was.
-    server.post(&format!("{path}/replay"), &Value::Null).await.data();
+    assert_eq!(server.post(&format!("{path}/replay"), &Value::Null).await.status, 202);
     attempts(1).await;
     let replayed = server.get(&path).await.data();
     assert_eq!(replayed["attempt_log"].as_array().map(Vec::len), Some(4), "{replayed}");
