@@ -304,10 +304,8 @@ mod tests {
         let with_label = json!({ "withLabel": true });
         let labelled = |label, value| json!({ "__lv": { "label": label, "value": value } });
         assert_eq!(chosen(with_label.clone(), &option), labelled("One", json!(1)));
-        assert_eq!(
-            chosen(with_label.clone(), &json!({ "label": "None", "value": null })),
-            json!(null)
-        );
+        let none = json!({ "label": "None", "value": null });
+        assert_eq!(chosen(with_label.clone(), &none), json!(null));
         assert_eq!(chosen(with_label, &plain), labelled("red", json!("red")));
     }
 
