@@ -364,9 +364,7 @@ impl Runner {
                 let Some(runner) = inner.upgrade().map(Self) else { return };
                 let (waiting, closed) = {
                     let mut pool = runner.0.pool.lock();
-                    if pool.waiting() > 0 {
-                        pool.serve_in_order();
-                    }
+                    pool.serve_in_order();
                     (pool.waiting(), pool.closed)
                 };
                 if closed {
