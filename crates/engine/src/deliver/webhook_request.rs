@@ -36,9 +36,9 @@ pub(crate) fn headers(
     Ok(headers)
 }
 
-/// Headers of the last attempt, without the credentials. They are computed from the delivery and the
-/// time of the attempt, not stored; empty before the first attempt, and where the secret cannot be
-/// read, as nothing is sent then.
+/// Headers of the last attempt, without the credentials. They are computed from the delivery and
+/// the time of the attempt, not stored; empty before the first attempt, and where the secret cannot
+/// be read, as nothing is sent then.
 pub(crate) fn shown_headers(sealed: &Sealed, url: &str, delivery: &WebhookDelivery) -> Headers {
     let Some(last) = delivery.attempt_log.last() else { return Headers::new() };
     let secs = last.at_ms.div_euclid(1000);
