@@ -94,7 +94,7 @@ export class CallContext implements Scope {
     this.send({ t: "awaits" });
   }
 
-  /** Says that its code has begun: events of a source begin in order, so the next one waits for this. */
+  /** Reports that its code has come to its first `await`: events of a source begin in order, so the next one waits for this. */
   tellEntered(): void {
     this.sendText(`"t":"entered"}`);
   }

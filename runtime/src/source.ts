@@ -42,8 +42,8 @@ async function ranOnce(prepared: Prepared, run: Fn, frame: CallFrame, call: Call
 }
 
 /**
- * Says that code has begun when it first gives way. Before that the processor might go to another process, and the next event's
- * code do its first work, such as an emit, before this one's.
+ * Runs code and reports `entered` at its first `await`. Reported before the code, another process might get the processor first, and
+ * the next event's code emit before this one's.
  */
 function entered(call: CallContext, run: () => unknown): unknown {
   const returned = run();

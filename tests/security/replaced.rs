@@ -1,5 +1,5 @@
-//! Code that replaces built-ins of the language behind its answer: the next event of its source must
-//! not wait for the end of its time, nor get what was put there.
+//! Code that replaces built-ins of the language after its answer: the next event of its source
+//! neither waits for the end of its time nor gets what was put there.
 
 use millrace_tests::{answer, endpoint};
 use reqwest::Method;

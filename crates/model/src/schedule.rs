@@ -124,27 +124,27 @@ impl Schedule {
         }
     }
 
-    /// The next `count` times after `now`; fewer of a date that comes only so often. `waits_for`:
-    /// the next tick of a timer that has this schedule already, which its interval goes on from;
-    /// none: an interval begins now.
+    /// The next `count` times after `now`, at least one; fewer than `count` of a date that comes
+    /// only so often. `waits_for`: the next tick of a timer that has this schedule already, from
+    /// which its interval goes on; without it, an interval begins now.
     pub fn next_times(
         &self,
         waits_for: Option<Timestamp>,
         now: Timestamp,
         count: usize,
     ) -> Result<Vec<Timestamp>, ScheduleError> {
-        let mut times = Vec::with_capacity(count);
-        let mut next = match waits_for {
-            Some(at) if at > now => Ok(at),
-            at => self.next_after(at.unwrap_or(now), now),
+        let mut last = match waits_for {
+            Some(at) if at > now => at,
+            at => self.next_after(at.unwrap_or(now), now)?,
         };
+        let mut times = vec![last];
         while times.len() < count {
-            match next {
-                Ok(at) => times.push(at),
-                Err(ScheduleError::Never { .. }) if !times.is_empty() => break,
+            last = match self.next_after(last, last) {
+                Ok(next) => next,
+                Err(ScheduleError::Never { .. }) => break,
                 Err(error) => return Err(error),
-            }
-            next = times.last().map_or(Ok(now), |last| self.next_after(*last, *last));
+            };
+            times.push(last);
         }
         Ok(times)
     }

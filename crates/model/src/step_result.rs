@@ -108,12 +108,13 @@ impl StepAttempt {
     pub const LOST: Self = Self { started_at_ms: None, duration_ms: None, error: None };
 }
 
-/// A call of `$.send` in a test: a run that is none sends this.
+/// A call of `$.send` in a test, which a run that is no test sends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WouldSend {
     /// `http`, `email`, `s3`, `sse` or `emit`.
     pub kind: String,
-    /// Where to: method and address without its query, recipients, bucket and prefix, or channel.
+    /// Where to: method and address without its query, recipients, bucket and prefix, or channel;
+    /// the first 500 characters.
     pub target: String,
     /// What it was given, without credentials; what is long is cut, as in `props`.
     pub payload: serde_json::Value,

@@ -150,7 +150,7 @@ pub struct WebhookDelivery {
     pub give_up_at: Timestamp,
     /// When the event was settled.
     pub created_at: Timestamp,
-    /// The last [`ATTEMPTS_KEPT`] attempts, oldest first. Those before a replay stay.
+    /// The last [`ATTEMPTS_KEPT`] attempts, oldest first. A replay keeps those before it.
     pub attempt_log: Vec<WebhookAttempt>,
 }
 

@@ -118,9 +118,12 @@ impl Isolate {
 }
 
 impl HostPool {
-    /// Gives calls that must begin in order to free hosts where the one before has not begun for so
-    /// long that they do not wait for it any more: no event says so.
+    /// Gives calls that must begin in order to free hosts once the call before has had its time to
+    /// begin (`ENTERING_MAX`): no event of a host reports that.
     pub(crate) fn serve_in_order(&mut self) {
+        if self.waiting() == 0 {
+            return;
+        }
         let waits = |isolate: &&Isolate| isolate.spec.in_order && !isolate.waiting.is_empty();
         let free: Vec<_> = self.isolates.values().filter(waits).filter_map(Isolate::free).collect();
         for host in free {

@@ -254,8 +254,8 @@ pub struct IsolateSpec {
     /// Hosts that serve this code at the same time, at most.
     pub isolates_max: u32,
     /// Whether calls must begin in the order in which they came: then the next one is given once
-    /// the code of the one before has begun and given way, or keeps its processor. Else short ones are given to a busy host ahead, so
-    /// that it need not wait for the server; one may begin before an older one of another host.
+    /// the code of the one before has come to its first `await`, or after 250 ms without one. Else
+    /// short ones are given to a busy host ahead, and one may begin before an older one of another.
     pub in_order: bool,
 }
 

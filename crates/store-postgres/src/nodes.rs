@@ -17,7 +17,8 @@ use crate::db::{away, database, unwritable};
 use crate::rows::{execute, many, number};
 
 const CHANGED: &str = "millrace_changed";
-const MESSAGES: &str = "millrace_messages";
+/// Channel name of all versions: servers of two versions notify each other during an upgrade.
+const MESSAGES: &str = "millrace_news";
 /// How often a listening connection is asked whether it is there.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// How long it may take to answer.

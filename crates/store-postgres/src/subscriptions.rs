@@ -10,10 +10,10 @@ use crate::db::{database, text};
 use crate::rows::{self, execute, many, number, one};
 use crate::webhooks;
 
-/// Waits for deletions of the emitter and the listener that are under way, and keeps later ones from
-/// passing: a deletion removes the subscriptions that it sees, and whoever looks after the insert
-/// sees those that came before it.
-async fn keep_from_deletion(t: &Transaction<'_>, s: &Subscription) -> StoreResult<()> {
+/// Locks the rows of the emitter and the listener against deletion until the subscription is
+/// committed. A deletion that came first is committed before the insert, so a look after the insert
+/// finds the record gone; one that comes later sees the subscription and removes it.
+async fn lock_ends(t: &Transaction<'_>, s: &Subscription) -> StoreResult<()> {
     let sql = "SELECT (SELECT count(*) FROM (SELECT 1 FROM sources WHERE id = ANY ($1::text[]) ORDER BY id FOR KEY SHARE) AS held)
             + (SELECT count(*) FROM (SELECT 1 FROM workflows WHERE id = ANY ($1::text[]) ORDER BY id FOR KEY SHARE) AS held)
             + (SELECT count(*) FROM (SELECT 1 FROM webhooks WHERE id = ANY ($1::text[]) ORDER BY id FOR KEY SHARE) AS held)";
@@ -21,7 +21,7 @@ async fn keep_from_deletion(t: &Transaction<'_>, s: &Subscription) -> StoreResul
 }
 
 pub(crate) async fn subscribe(c: &Transaction<'_>, s: &Subscription) -> StoreResult<Subscription> {
-    keep_from_deletion(c, s).await?;
+    lock_ends(c, s).await?;
     // An update that changes nothing, because DO NOTHING returns no row; SQLite reads the row in a
     // second statement.
     let sql = format!(

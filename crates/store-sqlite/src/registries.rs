@@ -9,10 +9,10 @@ use millrace_model::registry::{
 use millrace_store::{
     FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult,
 };
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::db::database;
-use crate::rows::{self, execute, many, number, one};
+use crate::rows::{self, execute, many, one};
 use crate::store::json;
 
 pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
@@ -36,12 +36,14 @@ pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
             r.updated_at.ms()
         ],
     )?;
-    let names = params![r.org_id.as_str(), r.name];
     let lost = || StoreError::Corrupt { what: "a registry that was just stored".into() };
-    let sql = "SELECT id FROM registries WHERE org_id = ?1 AND name = ?2";
-    let id: String = one(c, sql, names, |row| row.get(0).map_err(database))?.ok_or_else(lost)?;
-    let id = RegistryId::from_row(id);
-    let generation = number(c, "SELECT generation FROM registries WHERE id = ?1", [id.as_str()])?;
+    let sql = "SELECT id, generation FROM registries WHERE org_id = ?1 AND name = ?2";
+    let row = |row: &Row<'_>| {
+        let id = RegistryId::from_row(row.get(0).map_err(database)?);
+        Ok((id, row.get::<_, i64>(1).map_err(database)?))
+    };
+    let (id, generation) =
+        one(c, sql, params![r.org_id.as_str(), r.name], row)?.ok_or_else(lost)?;
     put_files(c, &id, generation, new)?;
     put_components(c, &id, generation, &new.components)?;
     put_update(c, &id, generation, new)?;
@@ -49,8 +51,8 @@ pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
         let sql = format!("DELETE FROM {table} WHERE registry_id = ?1 AND until <= ?2");
         execute(c, &sql, params![id.as_str(), generation - GENERATIONS_KEPT])?;
     }
-    let sql = format!("{} WHERE r.org_id = ?1 AND r.name = ?2", rows::REGISTRIES);
-    one(c, &sql, names, rows::registry)?.ok_or_else(lost)
+    let sql = format!("{} WHERE r.id = ?1", rows::REGISTRIES);
+    one(c, &sql, [id.as_str()], rows::registry)?.ok_or_else(lost)
 }
 
 /// Keeps what made a state of the tree; the list of what is not indexed is that of the latest.

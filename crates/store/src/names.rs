@@ -70,7 +70,7 @@ pub trait Names: Send + Sync + 'static {
     /// Sources and workflows whose props, draft or live version name an id, each kind in the order
     /// of ids.
     async fn naming(&self, org: &OrgId, id: &str, limit: u32) -> StoreResult<Vec<Named>>;
-    /// Sources, and workflows by their live version, whose code has a key of a registry, each kind
-    /// in the order of ids.
+    /// Sources, and workflows by their live version, whose code has a key of a registry and of no
+    /// published component, each kind in the order of ids.
     async fn registry_uses(&self, org: &OrgId, name: &str, limit: u32) -> StoreResult<Vec<Named>>;
 }

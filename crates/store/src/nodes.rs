@@ -36,8 +36,8 @@ pub enum Changed {
     Nodes,
 }
 
-/// Message from one server to the others. It is published after the commit and may be lost: it makes
-/// them look sooner, no more.
+/// Message from one server to the others. It is published after the commit and may be lost: it
+/// makes them look sooner, no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NodeMessage {
     /// There may be runs to be claimed.
@@ -74,8 +74,8 @@ impl From<EventId> for EventAt {
 /// Servers that share the database; by default there is one.
 #[async_trait]
 pub trait Nodes: Send + Sync + 'static {
-    /// Notifications from now on. The receiver ends with the listening connection: then all that was
-    /// read before is invalid. `None` where no other server can use this database.
+    /// Notifications from now on. The receiver ends with the listening connection: then all that
+    /// was read before is invalid. `None` where no other server can use this database.
     async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Notification>>> {
         Ok(None)
     }

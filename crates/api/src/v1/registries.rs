@@ -87,8 +87,8 @@ record! {
 
 record! {
     /// A registry that was deleted; with `dry_run`, `deleted` is false, and the `uses` of
-    /// `would_go` are what was deployed from it: they go on, and their keys cannot be deployed any
-    /// more
+    /// `would_go` are what was deployed from it: they go on, and their keys can be deployed again
+    /// only where another registry has them
     DeletedRegistryOut<'a>(name: &'a str, dry: Option<&'a WouldGo>) {
         name: &'a str = name,
         deleted: bool = dry.is_none(),

@@ -332,7 +332,7 @@ pub(crate) fn target(delivery: &Delivery) -> String {
     target_of(delivery.kind, &json::shown(&delivery.payload))
 }
 
-/// The same of what was given to `$.send`.
+/// Target of what was given to `$.send`, without what may be secret.
 pub(crate) fn target_of(kind: DeliveryKind, payload: &Value) -> String {
     let text = |field: &str| payload[field].as_str().unwrap_or("").to_owned();
     match kind {

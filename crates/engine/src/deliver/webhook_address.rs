@@ -75,11 +75,26 @@ impl Sealed {
             let secret = if password.is_empty() { user } else { password };
             hidden.extend([STANDARD.encode(pair), secret.to_owned(), decode(secret)]);
         }
-        hidden
-            .iter()
-            .filter(|secret| !secret.is_empty())
-            .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+        hidden.retain(|secret| !secret.is_empty());
+        let masked = |text: String, secret: &String| text.replace(secret.as_str(), MASK);
+        let text = hidden.iter().fold(text.to_owned(), masked);
+        hidden.iter().fold(text, |text, secret| match start_at_end(&text, secret) {
+            Some(at) => format!("{}{MASK}", &text[..at]),
+            None => text,
+        })
     }
+}
+
+/// Bytes of the shortest beginning of a secret that is hidden at the end of a text.
+const START_MIN: usize = 8;
+
+/// Position at which a text ends with the beginning of a secret: what was read may end within it.
+fn start_at_end(text: &str, secret: &str) -> Option<usize> {
+    let starts = secret.char_indices().rev().map(|(at, _)| &secret[..at]);
+    starts
+        .take_while(|start| start.len() >= START_MIN)
+        .find(|start| text.ends_with(start))
+        .map(|start| text.len() - start.len())
 }
 
 /// An address with `***` for its user and password. Webhooks of earlier versions have both stored
@@ -141,6 +156,8 @@ mod tests {
             ("bob:p%40ss@", r#"{"a":"Basic Ym9iOnBAc3M="} bob"#, r#"{"a":"Basic ***"} bob"#),
             ("bob:p%40ss@", "whsec_x p@ss p%40ss", "*** *** ***"),
             ("tok3n@", "no tok3n dG9rM246", "no *** ***"),
+            ("tok3n-of-bob@", "seen: tok3n-of-b", "seen: ***"),
+            ("tok3n-of-bob@", "seen: tok3n-o", "seen: tok3n-o"),
             ("", "ok", "ok"),
         ] {
             let url = Url::parse(&format!("https://{credentials}a.test/in")).expect("an address");

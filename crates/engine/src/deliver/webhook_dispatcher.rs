@@ -45,8 +45,8 @@ const BATCH: u32 = 8;
 const BATCHES_MAX: u32 = 16;
 /// How long a success may take to end its answer, whose body nobody needs.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Characters of an answer's body that are kept, and that are read so that a secret of the webhook
-/// which they hold is whole and can be hidden.
+/// Characters of an answer's body that are kept, and those that are read: a secret of the webhook
+/// that begins in the former ends in the latter, or is longer and hidden by its beginning.
 const ANSWER_CHARS_MAX: usize = 300;
 const ANSWER_CHARS_READ: usize = 1_024;
 /// Deliveries whose time is over, given up in a round.

@@ -15,8 +15,8 @@ use crate::trace_context;
 /// Headers by their names.
 pub type Headers = Vec<(&'static str, String)>;
 
-/// Those of an attempt that began at `secs`. User and password of the address are the client's to
-/// send.
+/// Headers of an attempt that began at `secs`, but `authorization`: the HTTP client makes it of the
+/// address.
 pub(crate) fn headers(
     secret: &str,
     delivery: &WebhookDelivery,
@@ -36,9 +36,9 @@ pub(crate) fn headers(
     Ok(headers)
 }
 
-/// Those of the last attempt, without the credentials. They follow from the delivery and the time
-/// of the attempt, and are stored nowhere; empty before the first attempt, and where the secret
-/// cannot be read, as nothing is sent then.
+/// Headers of the last attempt, without the credentials. They are computed from the delivery and
+/// the time of the attempt, not stored; empty before the first attempt, and where the secret cannot
+/// be read, as nothing is sent then.
 pub(crate) fn shown_headers(sealed: &Sealed, url: &str, delivery: &WebhookDelivery) -> Headers {
     let Some(last) = delivery.attempt_log.last() else { return Headers::new() };
     let secs = last.at_ms.div_euclid(1000);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use millrace_bundle::{BundleError, Bundler, Unindexed, unpack_tree};
 use millrace_fair::{Class, FairSemaphore, Policy, Rejected};
 use millrace_model::component::{KEY_BYTES_MAX, Manifest};
+use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::registry::{
     FailedUpdate, FromRegistry, Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned,
@@ -126,13 +127,24 @@ impl Registries {
         }
         let put = self.put_tree(caller, upload).await;
         if let Err(error) = &put
+            && !is_new
             && error.kind() == ErrorKind::Invalid
         {
-            let failed =
-                FailedUpdate { at: self.ctx.now(), message: kept_reason(&error.to_string()) };
-            self.ctx.store.registry_update_failed(&caller.org_id, &name, failed).await?;
+            self.keep_failure(&caller.org_id, &name, error).await;
         }
         put
+    }
+
+    /// Keeps the reason of a refused update. The caller gets it all the same where that fails.
+    async fn keep_failure(&self, org: &OrgId, name: &str, error: &EngineError) {
+        let failed = FailedUpdate { at: self.ctx.now(), message: kept_reason(&error.to_string()) };
+        if let Err(error) = self.ctx.store.registry_update_failed(org, name, failed).await {
+            tracing::warn!(
+                registry = name,
+                error = error_chain(&error),
+                "could not store why an update of a registry was refused"
+            );
+        }
     }
 
     async fn put_tree(

@@ -49,11 +49,36 @@ impl AsRef<RegistryComponent> for SearchedComponent {
     }
 }
 
-/// What search looks through, as long as no registry changes: each key once, of the registry that
-/// it names.
+/// Index of an organization's registries, valid as long as none of them changes: each key once, of
+/// the registry that it names.
 pub(crate) struct SearchIndex {
-    pub(super) registries: Vec<(RegistryId, Timestamp)>,
+    /// The registries, oldest first: id, name and time of the last update.
+    registries: Vec<(RegistryId, String, Timestamp)>,
     pub(crate) components: Vec<SearchedComponent>,
+}
+
+impl SearchIndex {
+    /// Refuses the name of a registry that is not there, and names those that are.
+    fn check_registry(&self, name: &str) -> Result<(), EngineError> {
+        let mut names = self.registries.iter().map(|(_, name, _)| name);
+        if names.clone().any(|known| known == name) {
+            return Ok(());
+        }
+        let shown = millrace_model::shown(name);
+        let known: Vec<_> =
+            names.by_ref().take(REGISTRIES_NAMED).map(|known| format!("`{known}`")).collect();
+        let others = names.count();
+        let message = match (known.join(", "), others) {
+            (known, _) if known.is_empty() => format!(
+                "there is no registry `{shown}`, and no other; `millrace registry add` adds one"
+            ),
+            (known, 0) => format!("there is no registry `{shown}`; there are {known}"),
+            (known, _) => {
+                format!("there is no registry `{shown}`; there are {known} and {others} more")
+            }
+        };
+        Err(EngineError::invalid("registry", message))
+    }
 }
 
 /// Search indexes of the organizations that searched last.
@@ -89,7 +114,7 @@ impl Registries {
     ) -> Result<Vec<SearchedComponent>, EngineError> {
         let index = self.search_index(&caller.org_id).await?;
         if let Some(name) = asked.registry {
-            self.is_registry(caller, name).await?;
+            index.check_registry(name)?;
         }
         let published = self.published(caller).await?;
         // Of an app that the catalogue has not, its components tell the slug all the same.
@@ -157,29 +182,12 @@ impl Registries {
         }
     }
 
-    /// Refuses the name of a registry that is not there, and says which there are.
-    async fn is_registry(&self, caller: &Caller, name: &str) -> Result<(), EngineError> {
-        let all = self.list(caller).await?;
-        if all.iter().any(|registry| registry.name == name) {
-            return Ok(());
-        }
-        let named: Vec<_> =
-            all.iter().take(REGISTRIES_NAMED).map(|r| format!("`{}`", r.name)).collect();
-        let shown = millrace_model::shown(name);
-        let message = match named.as_slice() {
-            [] => format!(
-                "there is no registry `{shown}`, and no other; `millrace registry add` adds one"
-            ),
-            named => format!("there is no registry `{shown}`; there are {}", named.join(", ")),
-        };
-        Err(EngineError::invalid("registry", message))
-    }
-
-    /// What search looks through now.
+    /// The organization's index, made anew where a registry changed.
     pub(super) async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
         // Another node may have changed them: the list is small, the components are not.
         let registries = self.ctx.store.registries(org).await?;
-        let now: Vec<_> = registries.iter().map(|r| (r.id.clone(), r.updated_at)).collect();
+        let now: Vec<_> =
+            registries.iter().map(|r| (r.id.clone(), r.name.clone(), r.updated_at)).collect();
         if let Some(index) = self.indexes.get(org).filter(|index| index.registries == now) {
             return Ok(index);
         }

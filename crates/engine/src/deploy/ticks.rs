@@ -1,4 +1,4 @@
-//! Ticks of timers that are shown before they come: of a schedule, deployed or not.
+//! Next ticks of a schedule, as the timers of workflows and sources fire.
 
 use millrace_model::clock::Timestamp;
 use millrace_model::props::parse_timer;
@@ -12,8 +12,8 @@ use crate::{Engine, EngineError};
 const TICKS_SHOWN: usize = 5;
 
 impl Engine {
-    /// The next times at which a timer of this form fires. `owner`: what may have it deployed and
-    /// active, and then an interval goes on from its last tick; else it begins now.
+    /// The next times at which a timer of this form fires. Where the owner has an active timer with
+    /// this schedule, an interval goes on from its last tick; else it begins now.
     pub async fn next_ticks(
         &self,
         caller: &Caller,

@@ -20,7 +20,7 @@ const GATHERED: Duration = Duration::from_millis(20);
 /// Rest after a `LISTEN` or a publication failed.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Longest pause of the notifier, which is woken for each message.
-const UNTOLD_MAX: Duration = Duration::from_secs(60);
+const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Runs whose lines and steps that streams have got are remembered.
 const RUNS_REMEMBERED: usize = 10_000;
 
@@ -74,7 +74,7 @@ impl Background for NodeNotifier {
         let inner = &self.engine.0;
         let waiting = inner.nodes.messages.lock().take();
         if waiting.messages.is_empty() {
-            return Next::Woken(UNTOLD_MAX);
+            return Next::Woken(IDLE_MAX);
         }
         if let Err(error) = inner.store.publish(&inner.node, &waiting.messages).await {
             tracing::debug!(

@@ -233,7 +233,7 @@ impl Engine {
         Ok((store.id.to_string(), WouldGo { uses, ..WouldGo::default() }))
     }
 
-    /// What was deployed from a registry: it goes on, and its key cannot be deployed any more.
+    /// Sources and workflows that were deployed from a registry: they go on when it is deleted.
     pub async fn registry_would_go(
         &self,
         caller: &Caller,

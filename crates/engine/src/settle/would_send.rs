@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::deliver::target_of;
+use crate::deliver::webhook_address::has_credentials;
 
 /// Calls that are recorded of a test.
 const CALLS_MAX: usize = 100;
-/// Characters of a text that is shown whole, and of what is shown of a longer one.
+/// Characters of a text that is shown whole, and of what is shown of a longer one or of a target.
 const TEXT_MAX: usize = 4096;
 const PREVIEW: usize = 500;
 /// Bytes of one payload, and of all of a test.
@@ -46,14 +47,15 @@ fn shown(kind: &str, payload: Value) -> WouldSend {
         Some(kind) => target_of(kind, &payload),
         None => {
             let channel = payload.get("name").or_else(|| payload.get("channel"));
-            channel.and_then(Value::as_str).unwrap_or("").chars().take(TEXT_MAX).collect()
+            channel.and_then(Value::as_str).unwrap_or("").to_owned()
         }
     };
+    let target = target.chars().take(PREVIEW).collect();
     WouldSend { kind: kind.to_owned(), target, payload: without_credentials(payload) }
 }
 
-/// What has the name of a credential is hidden, as are credentials in addresses; long texts are
-/// cut. Depth is bounded by what the reader of JSON takes.
+/// Hides values under the name of a credential and credentials in addresses, and cuts long texts.
+/// Depth is bounded by what the reader of JSON takes.
 fn without_credentials(value: Value) -> Value {
     match value {
         Value::Object(fields) => Value::Object(
@@ -89,13 +91,13 @@ fn text_shown(text: String) -> Value {
 /// An address without its user and the credentials of its query; as it was where it has none.
 fn address_shown(text: String) -> String {
     let Ok(mut url) = Url::parse(&text) else { return text };
-    let has_user = !url.username().is_empty() || url.password().is_some();
-    let has_credentials = url.query_pairs().any(|(name, _)| is_credential_name(&name));
+    let has_user = has_credentials(&url);
+    let has_secret_query = url.query_pairs().any(|(name, _)| is_credential_name(&name));
     if has_user {
         // Fails only for addresses that have no user.
         let _ = url.set_username("").and(url.set_password(None));
     }
-    if has_credentials {
+    if has_secret_query {
         let pairs: Vec<_> = url.query_pairs().into_owned().collect();
         let mut query = url.query_pairs_mut();
         query.clear();
@@ -104,7 +106,7 @@ fn address_shown(text: String) -> String {
             query.append_pair(name, value);
         }
     }
-    if has_user || has_credentials { url.to_string() } else { text }
+    if has_user || has_secret_query { url.to_string() } else { text }
 }
 
 #[cfg(test)]
@@ -161,6 +163,9 @@ mod tests {
 
     #[test]
     fn what_is_recorded_is_bounded() {
+        let address = format!("https://x.test/{}", "a".repeat(TEXT_MAX));
+        let to_long = recorded(&[("http", json!({ "url": address }), "first")]);
+        assert_eq!(to_long[0].would_send[0].target.len(), PREVIEW);
         let long = "x".repeat(TEXT_MAX + 1);
         let [text, many] = [json!({ "text": long }), json!(vec!["y".repeat(4000); 10])];
         let mut calls = vec![("email", text, "first"), ("sse", many, "first")];

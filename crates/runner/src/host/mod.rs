@@ -43,8 +43,8 @@ const WRITE_QUEUE: usize = 1024;
 /// Calls that a busy host has ahead, at most, and the bytes of the largest of them.
 const AHEAD_MAX: usize = 16;
 const AHEAD_BYTES_MAX: usize = 64 << 10;
-/// How long a call that has not begun holds up those that must begin after it: code that keeps its
-/// processor would hold up all others of its source.
+/// How long a call whose code has not come to its first `await` delays those that must begin after
+/// it: code that keeps its processor would delay all others of its source.
 const ENTERING_MAX: Duration = Duration::from_millis(250);
 /// The version of the protocol.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -270,7 +270,8 @@ impl Host {
         !calls.left_running && calls.ahead.is_empty() && calls.under_way.len() < calls_max as usize
     }
 
-    /// Whether it has a call whose code has not begun, for as long as others wait for that.
+    /// Whether it has a call whose code has not come to its first `await`, within `ENTERING_MAX` of
+    /// its begin.
     pub(crate) fn is_entering(&self) -> bool {
         let calls = self.calls.lock();
         calls.began.elapsed() < ENTERING_MAX && calls.under_way.values().any(|call| !call.entered)

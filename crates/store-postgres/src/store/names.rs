@@ -32,7 +32,7 @@ impl Names for PostgresStore {
 }
 
 impl PostgresStore {
-    /// What a query of sources and one of workflows find.
+    /// Runs a query of sources, then one of workflows.
     async fn sources_and_workflows(
         &self,
         [sources, workflows]: [&'static str; 2],

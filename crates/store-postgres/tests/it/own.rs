@@ -15,6 +15,7 @@ use millrace_store::{
     SourceChange, Store, StoreError,
 };
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
+use tokio::sync::mpsc::Receiver;
 
 use crate::cluster::Database;
 use crate::fresh;
@@ -390,10 +391,8 @@ async fn a_server_whose_connections_were_cut_goes_on() {
     );
 }
 
-/// What is heard next, but for what says only that the connection is there.
-async fn next(
-    notifications: &mut tokio::sync::mpsc::Receiver<Notification>,
-) -> Option<Notification> {
+/// The next notification but those that say only that the connection is there.
+async fn next(notifications: &mut Receiver<Notification>) -> Option<Notification> {
     loop {
         match notifications.recv().await {
             Some(Notification::CompleteUntil(_)) => {}
@@ -402,10 +401,7 @@ async fn next(
     }
 }
 
-async fn notifies_of(
-    notifications: &mut tokio::sync::mpsc::Receiver<Notification>,
-    expected: Changed,
-) {
+async fn notifies_of(notifications: &mut Receiver<Notification>, expected: Changed) {
     match next(notifications).await {
         Some(Notification::Changed(changed)) => assert_eq!(changed, expected),
         other => panic!("{expected:?}: {other:?}"),
@@ -413,7 +409,7 @@ async fn notifies_of(
 }
 
 #[tokio::test]
-async fn what_one_server_changes_the_others_hear_once_it_is_committed() {
+async fn a_change_notifies_the_other_servers_once_it_is_committed() {
     let Some(database) = fresh().await else { return };
     let (ids, store) = (IdSource::default(), database.open().await);
     let mut notifications = store.listen().await.expect("listens").expect("others may be there");
@@ -460,7 +456,7 @@ async fn what_one_server_changes_the_others_hear_once_it_is_committed() {
 }
 
 #[tokio::test]
-async fn servers_tell_each_other_and_know_how_many_they_are() {
+async fn servers_publish_to_each_other_and_know_how_many_they_are() {
     let Some(database) = fresh().await else { return };
     let (a, b) = (database.open().await, database.open().await);
     let mut notifications = a.listen().await.expect("listens").expect("others may be there");
@@ -470,9 +466,8 @@ async fn servers_tell_each_other_and_know_how_many_they_are() {
     notifies_of(&mut notifications, Changed::Nodes).await;
     assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 1);
     b.publish("b", &[NodeMessage::Queued]).await.expect("publishes");
-    assert!(
-        matches!(next(&mut notifications).await, Some(Notification::Message(node, NodeMessage::Queued)) if node == "b")
-    );
+    let message = next(&mut notifications).await;
+    assert!(matches!(message, Some(Notification::Message(n, NodeMessage::Queued)) if n == "b"));
     b.check_out("b").await.expect("checks out");
     notifies_of(&mut notifications, Changed::Nodes).await;
     // One that is over is not counted, though nobody took it out.
@@ -482,19 +477,14 @@ async fn servers_tell_each_other_and_know_how_many_they_are() {
 
 /// As the rows say it after the clock of the database went back by an hour.
 #[tokio::test]
-async fn who_ended_before_the_clock_of_the_database_went_back_is_not_there_until_it_has_caught_up()
-{
+async fn a_server_that_ended_before_the_clock_went_back_does_not_count_until_it_has_caught_up() {
     let Some(database) = fresh().await else { return };
     let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
     a.check_in("a", 60_000).await.expect("checks in");
     let new = run(&ids, 0);
     a.accept_queued(new.clone(), 10, Some("a")).await.expect("accepted");
-    database
-        .client()
-        .await
-        .execute("UPDATE nodes SET alive_until = alive_until + interval '1 hour'", &[])
-        .await
-        .expect("moves");
+    let moved = "UPDATE nodes SET alive_until = alive_until + interval '1 hour'";
+    database.client().await.execute(moved, &[]).await.expect("moves");
     // It may be there, and has yet to say so again.
     assert_eq!(b.check_in("b", 300).await.expect("checks in"), 1);
     assert_eq!(b.check_in("b", 300).await.expect("checks in"), 1);
