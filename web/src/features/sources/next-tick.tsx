@@ -1,18 +1,20 @@
 /** When the timer of a source runs it next. */
 
 import { useQuery } from "@tanstack/react-query";
-import { nextTimesQuery, scheduleOf } from "~/api/schedules";
+import { nextOf } from "~/api/next-times";
+import { nextTimesQuery, type Schedule, scheduleOf } from "~/api/schedules";
 import type { Source } from "~/api/schema";
-import { Until } from "~/ui/time";
-
-const NEVER = { cron: "", zone: "UTC" };
+import { Until, useNow } from "~/ui/time";
 
 export function NextTick({ source }: { source: Source }) {
   const schedule = source.interfaces.map(scheduleOf).find((each) => each !== undefined);
-  const { data: times } = useQuery(nextTimesQuery(schedule ?? NEVER, source.id));
-  const [next] = times ?? [];
+  return schedule !== undefined && <Next schedule={schedule} owner={source.id} />;
+}
+
+function Next({ schedule, owner }: { schedule: Schedule; owner: string }) {
+  const { data: times } = useQuery(nextTimesQuery(schedule, owner));
+  const next = nextOf(times, useNow());
   return (
-    schedule !== undefined &&
     next !== undefined && (
       <>
         Next tick <Until at={next} />.
