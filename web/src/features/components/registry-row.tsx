@@ -14,7 +14,8 @@ import { Confirm } from "~/ui/dialog";
 import { count, plural } from "~/ui/format";
 import { State } from "~/ui/tag";
 import { When } from "~/ui/time";
-import { registryUsesQuery } from "./queries";
+import { Worded } from "~/ui/worded";
+import { invalidateRegistries, registryUsesQuery } from "./queries";
 import { Unindexed } from "./unindexed";
 import { UpdateRegistry } from "./update-registry";
 
@@ -87,7 +88,9 @@ export function RegistryRow({ registry }: { registry: Registry }) {
           <td className="small">
             <State kind="alarm">Update failed</State> <When at={failed.at * 1_000} />
             {": "}
-            <span className="wrap">{failed.message}</span>{" "}
+            <span className="wrap">
+              <Worded text={failed.message} />
+            </span>{" "}
             <span className="dim">The components are those of the update before.</span>
           </td>
         </tr>
@@ -111,9 +114,7 @@ function Remove({
     mutationFn: () => data(client.DELETE("/v1/registries/{name}", { params: { path: { name } } })),
     onSuccess: () => {
       onClose();
-      void queries.invalidateQueries({ queryKey: ["registries"] });
-      void queries.invalidateQueries({ queryKey: ["component-search"] });
-      void queries.invalidateQueries({ queryKey: ["registry-component"] });
+      invalidateRegistries(queries);
     },
   });
   return (
