@@ -87,11 +87,10 @@ export function RegistryRow({ registry }: { registry: Registry }) {
         <tr className="tr registry-failed">
           <td className="small">
             <State kind="alarm">Update failed</State> <When at={failed.at * 1_000} />
-            {": "}
+            <span className="dim">, the components are those of the update before:</span>{" "}
             <span className="wrap">
               <Worded text={failed.message} />
-            </span>{" "}
-            <span className="dim">The components are those of the update before.</span>
+            </span>
           </td>
         </tr>
       )}

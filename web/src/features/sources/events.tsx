@@ -255,7 +255,8 @@ function NoEvent({ source, endpoint }: { source: Source; endpoint: string | unde
         <p>
           {source.active ? (
             <>
-              <NextTick source={source} /> It emits when its time comes, or when you run it now.
+              <NextTick source={source} show={(time) => <>Next tick {time}. </>} />
+              It emits when its time comes, or when you run it now.
             </>
           ) : (
             "It is off: switch it on, or run it now."
