@@ -3,6 +3,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { client, data } from "./client";
 import { isObject, numberOf, textOf } from "./json";
+import { askAgainMs } from "./next-times";
 
 export type Schedule = { cron: string; zone: string } | { seconds: number };
 
@@ -16,9 +17,8 @@ export function scheduleOf(timer: unknown): Schedule | undefined {
 }
 
 const OWNER = /^(p|dc)_[A-Za-z0-9]+$/;
-const TIMES_ASK_MS = 30_000;
 
-/** The next five times. `owner`: the source or workflow whose timer it is; of another id they begin now. */
+/** The next five times. `owner`: the source or workflow of the timer; with another id intervals begin now. */
 export const nextTimesQuery = (schedule: Schedule, owner: string) =>
   queryOptions({
     queryKey: ["schedule", schedule, owner],
@@ -32,6 +32,6 @@ export const nextTimesQuery = (schedule: Schedule, owner: string) =>
       return (await data(read)).next_ms;
     },
     enabled: !("cron" in schedule) || schedule.cron.trim() !== "",
-    refetchInterval: TIMES_ASK_MS,
+    refetchInterval: ({ state }) => askAgainMs(state.data, Date.now()),
     retry: false,
   });

@@ -2,33 +2,33 @@
 
 import { useEffect, useRef } from "react";
 
-/** What a wish of these words takes of the answer to the words of now; undefined: nothing yet, or no longer. */
+/** The result that Enter takes. `entered`: the words at the key; `answer`: the results of `words`, once they are there. */
 export function due<T>(
-  wish: string | undefined,
+  entered: string | undefined,
   words: string,
   answer: readonly T[] | undefined,
 ): T | undefined {
-  return wish === words ? answer?.[0] : undefined;
+  return entered === words ? answer?.[0] : undefined;
 }
 
 /**
- * `answer`: the results of these words, none before they have come. Gives what Enter calls. Words
- * that are changed after it take the wish back, and so does an answer without results.
+ * Returns what Enter calls. `answer`: the results of these words, `undefined` before they are there.
+ * A change of the words cancels a pending Enter, and so does an answer without results.
  */
 export function useEnterFirst<T>(
   words: string,
   answer: readonly T[] | undefined,
   take: (first: T) => void,
 ): () => void {
-  const wish = useRef<string>(undefined);
+  const entered = useRef<string>(undefined);
   const settle = () => {
-    const first = due(wish.current, words, answer);
-    if (wish.current !== words || answer !== undefined) wish.current = undefined;
+    const first = due(entered.current, words, answer);
+    if (entered.current !== words || answer !== undefined) entered.current = undefined;
     if (first !== undefined) take(first);
   };
   useEffect(settle);
   return () => {
-    wish.current = words;
+    entered.current = words;
     settle();
   };
 }

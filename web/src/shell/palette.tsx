@@ -158,7 +158,8 @@ function Found({
           spellCheck={false}
           onKeyDown={(event) => {
             // What is shown is taken by the list.
-            if (event.key === "Enter" && shown.length === 0) enter();
+            if (event.nativeEvent.isComposing || shown.length > 0) return;
+            if (event.key === "Enter") enter();
           }}
         />
         <Dialog.Close className="sr">Close</Dialog.Close>

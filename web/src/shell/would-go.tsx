@@ -11,7 +11,7 @@ import "./would-go.css";
 type Kind = "workflow" | "source" | "account" | "data_store" | "webhook";
 
 /** As many names as a dialog has room for. */
-const NAMED = 6;
+export const NAMED = 6;
 /** As far as the server counts. */
 const COUNTED_MAX = 1_000;
 
@@ -78,7 +78,8 @@ export function WouldGo({ kind, id }: { kind: Kind; id: string }) {
   );
 }
 
-function Used({ of }: { of: Named }) {
+/** A record that uses another one, with a link to its page in a tab of its own. */
+export function Used({ of }: { of: Named }) {
   const { word, href } = placeOf(of);
   return (
     <>

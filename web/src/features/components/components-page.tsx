@@ -5,6 +5,7 @@ import "./components.css";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useRef } from "react";
+import type { Component } from "~/api/schema";
 import { ListState, useFiltered } from "~/shell/list-state";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
@@ -40,8 +41,12 @@ export function ComponentsPage({
   useShortcuts({ filter: () => field.current?.focus() });
   const words = q.toLowerCase();
   const asked = (q.trim() !== "" || registry !== undefined) && kind !== "published";
+  const isFrom = (each: Pick<Component, "registry">) =>
+    registry === undefined || each.registry?.name === registry;
   const keys = new Set(
-    components.data?.pages.flatMap((page) => page.data.flatMap(({ key }) => key ?? [])),
+    components.data?.pages.flatMap((page) =>
+      page.data.filter(isFrom).flatMap(({ key }) => key ?? []),
+    ),
   );
   const filtered = useFiltered(
     components,
@@ -84,11 +89,12 @@ export function ComponentsPage({
             small
             className="registry-filter"
             aria-label="Registry"
-            placeholder="Any registry"
-            value={registry ?? null}
-            choices={names.map((name) => ({ value: name, label: name }))}
-            onChange={(name) => onFilter({ q, kind, registry: name })}
-            onClear={() => onFilter({ q, kind, registry: undefined })}
+            value={registry ?? ""}
+            choices={[
+              { value: "", label: "Any registry" },
+              ...names.map((name) => ({ value: name, label: name })),
+            ]}
+            onChange={(name) => onFilter({ q, kind, registry: name === "" ? undefined : name })}
           />
         )}
       </div>
@@ -113,7 +119,7 @@ export function ComponentsPage({
               (each) =>
                 `${each.name} ${each.key} ${each.id}`.toLowerCase().includes(words) &&
                 (kind === "all" || (kind === "published" ? each.published : each.type === kind)) &&
-                (registry === undefined || each.registry?.name === registry),
+                isFrom(each),
             );
             if (shown.length === 0 && filtered.reads) return <SkeletonRows rows={6} />;
             if (shown.length === 0 && registry !== undefined && asked) return null;
@@ -176,6 +182,8 @@ export function ComponentsPage({
         </ListState>
         {asked && (
           <InRegistries
+            // Nothing of another registry is shown under the name of this one.
+            key={registry ?? ""}
             words={q}
             type={kind === "source" || kind === "action" ? kind : undefined}
             registry={registry}

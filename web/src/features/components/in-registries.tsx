@@ -6,7 +6,7 @@ import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
 import type { FoundComponent } from "~/api/schema";
 import { ReadFailed } from "~/shell/read-failed";
-import { Empty } from "~/ui/banner";
+import { Empty, SkeletonRows } from "~/ui/banner";
 import { buttonClass } from "~/ui/button";
 import { PaneHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
@@ -58,15 +58,8 @@ export function InRegistries({
         title={registry === undefined ? "In registries" : `In ${registry}`}
       />
       {error !== null && <ReadFailed what="The registries" error={error} again={refetch} />}
-      {components?.length === 0 && (
-        <Empty
-          title={
-            registry === undefined
-              ? "No registry has a component like that."
-              : `No other component of ${registry} is like that.`
-          }
-        />
-      )}
+      {error === null && components === undefined && <SkeletonRows rows={6} />}
+      {components?.length === 0 && <Empty title={noneWords(registry, found)} />}
       {components !== undefined && components.length > 0 && (
         <table className="tbl t-components" aria-label="Components of registries">
           <thead>
@@ -92,6 +85,19 @@ export function InRegistries({
       )}
     </section>
   );
+}
+
+/** Why nothing is listed: nothing was found, or all that was found is listed above. */
+function noneWords(
+  registry: string | undefined,
+  found: { components: readonly unknown[] } | undefined,
+): string {
+  if (found !== undefined && found.components.length > 0) {
+    return "The components that match are listed above.";
+  }
+  return registry === undefined
+    ? "No registry has a component that matches."
+    : `No component of ${registry} matches.`;
 }
 
 /** `shows`: the registry is said beside the key. */

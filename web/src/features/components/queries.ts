@@ -1,6 +1,6 @@
 /** Queries of published components and registries. */
 
-import { queryOptions } from "@tanstack/react-query";
+import { type QueryClient, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { isComponentId } from "~/api/component-id";
 import { pagesOf } from "~/api/queries";
@@ -60,3 +60,10 @@ export const registryUsesQuery = (name: string) =>
 export const registriesQuery = pagesOf(["registries", "list"], (query, signal) =>
   body(client.GET("/v1/registries", { params: { query }, signal })),
 );
+
+const OF_REGISTRIES = ["registries", "component-search", "action-search", "registry-component"];
+
+/** After an update or a removal of a registry: lists, searches and components of registries. */
+export function invalidateRegistries(queries: QueryClient): void {
+  for (const key of OF_REGISTRIES) void queries.invalidateQueries({ queryKey: [key] });
+}

@@ -7,19 +7,17 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import type { Registry } from "~/api/schema";
-import { placeOf } from "~/shell/places";
 import { useRefusal } from "~/shell/session";
+import { NAMED, Used } from "~/shell/would-go";
 import { Button, IconButton } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
 import { count, plural } from "~/ui/format";
 import { State } from "~/ui/tag";
 import { When } from "~/ui/time";
-import { registryUsesQuery } from "./queries";
+import { Worded } from "~/ui/worded";
+import { invalidateRegistries, registryUsesQuery } from "./queries";
 import { Unindexed } from "./unindexed";
 import { UpdateRegistry } from "./update-registry";
-
-/** As many names as the dialog has room for. */
-const NAMED = 6;
 
 export function RegistryRow({ registry }: { registry: Registry }) {
   const refused = useRefusal("deploy");
@@ -27,71 +25,76 @@ export function RegistryRow({ registry }: { registry: Registry }) {
   const close = () => setOpened(undefined);
   const { name, origin, revision, unindexed_count: unindexed, failed_update: failed } = registry;
   return (
-    <tr className="tr">
-      <td className="name cut">{name}</td>
-      <td className="mono mid cut" title={origin}>
-        {origin}
-        {revision !== "" && <span className="dim"> {revision.slice(0, 8)}</span>}
-      </td>
-      <td className="num is-right">
-        <Link to="/components" search={{ registry: name }} className="link">
-          {count(registry.component_count)}
-          <span className="only-narrow">
-            {registry.component_count === 1 ? "\u00a0component" : "\u00a0components"}
-          </span>
-        </Link>
-      </td>
-      <td className="is-right">
-        {unindexed === null ? (
-          <span className="dim" title="The last update was before they were counted">
-            not known
-          </span>
-        ) : unindexed === 0 ? (
-          <span className="dim num">0</span>
-        ) : (
-          <Button
-            size="sm"
-            aria-label={`${plural(unindexed, "file")} of ${name} not indexed`}
-            onClick={() => setOpened("unindexed")}
-          >
-            {count(unindexed)}
-            <span className="only-narrow"> not indexed</span>
-          </Button>
-        )}
-      </td>
-      <td className="dim is-right">
-        <When at={registry.updated_at * 1_000} />
-      </td>
-      <td className="registry-acts">
-        {refused === undefined && (
-          <>
-            <IconButton
-              icon={RefreshCw}
-              size="sm"
-              label={`Update ${name}`}
-              onClick={() => setOpened("update")}
-            />
-            <IconButton
-              icon={Trash2}
-              size="sm"
-              label={`Remove ${name}`}
-              onClick={() => setOpened("remove")}
-            />
-          </>
-        )}
-        {opened === "unindexed" && <Unindexed name={name} onClose={close} />}
-        {opened === "update" && <UpdateRegistry registry={registry} onClose={close} />}
-        <Remove registry={registry} open={opened === "remove"} onClose={close} />
-      </td>
-      {failed !== null && (
-        <td className="registry-failed small">
-          <State kind="alarm">Update failed</State> <When at={failed.at * 1_000} />
-          {": "}
-          <span className="wrap">{failed.message}</span>{" "}
-          <span className="dim">The components are those of the update before.</span>
+    <>
+      <tr className="tr">
+        <td className="name cut">{name}</td>
+        <td className="mono mid cut" title={origin}>
+          {origin}
+          {revision !== "" && <span className="dim"> {revision.slice(0, 8)}</span>}
         </td>
+        <td className="num is-right">
+          <Link to="/components" search={{ registry: name }} className="link">
+            {count(registry.component_count)}
+            <span className="only-narrow">
+              {registry.component_count === 1 ? "\u00a0component" : "\u00a0components"}
+            </span>
+          </Link>
+        </td>
+        <td className="is-right">
+          {unindexed === null ? (
+            <span className="dim" title="The last update was before they were counted">
+              not known
+            </span>
+          ) : unindexed === 0 ? (
+            <span className="dim num">0</span>
+          ) : (
+            <Button
+              size="sm"
+              aria-label={`${plural(unindexed, "file")} of ${name} not indexed`}
+              onClick={() => setOpened("unindexed")}
+            >
+              {count(unindexed)}
+              <span className="only-narrow"> not indexed</span>
+            </Button>
+          )}
+        </td>
+        <td className="dim is-right">
+          <When at={registry.updated_at * 1_000} />
+        </td>
+        <td className="registry-acts">
+          {refused === undefined && (
+            <>
+              <IconButton
+                icon={RefreshCw}
+                size="sm"
+                label={`Update ${name}`}
+                onClick={() => setOpened("update")}
+              />
+              <IconButton
+                icon={Trash2}
+                size="sm"
+                label={`Remove ${name}`}
+                onClick={() => setOpened("remove")}
+              />
+            </>
+          )}
+          {opened === "unindexed" && <Unindexed name={name} onClose={close} />}
+          {opened === "update" && <UpdateRegistry registry={registry} onClose={close} />}
+          <Remove registry={registry} open={opened === "remove"} onClose={close} />
+        </td>
+      </tr>
+      {failed !== null && (
+        <tr className="tr registry-failed">
+          <td className="small">
+            <State kind="alarm">Update failed</State> <When at={failed.at * 1_000} />
+            <span className="dim">, the components are those of the update before:</span>{" "}
+            <span className="wrap">
+              <Worded text={failed.message} />
+            </span>
+          </td>
+        </tr>
       )}
-    </tr>
+    </>
   );
 }
 
@@ -110,8 +113,7 @@ function Remove({
     mutationFn: () => data(client.DELETE("/v1/registries/{name}", { params: { path: { name } } })),
     onSuccess: () => {
       onClose();
-      void queries.invalidateQueries({ queryKey: ["registries"] });
-      void queries.invalidateQueries({ queryKey: ["component-search"] });
+      invalidateRegistries(queries);
     },
   });
   return (
@@ -125,8 +127,8 @@ function Remove({
       onConfirm={() => remove.mutate()}
     >
       <p>
-        Its {count(component_count)} components cannot be deployed by their keys any more. What was
-        deployed from it goes on.
+        {component_count === 1 ? "Its component" : `Its ${count(component_count)} components`}{" "}
+        cannot be deployed by key any more. What was deployed from it goes on.
       </p>
       {uses.error !== null && (
         <p role="alert" className="failed-text">
@@ -139,19 +141,13 @@ function Remove({
       {uses.data?.length === 0 && <p className="mid">Nothing is deployed from it.</p>}
       {uses.data !== undefined && uses.data.length > 0 && (
         <>
-          <p className="mid">These run on, and cannot be deployed again by their key:</p>
-          <ul className="registry-uses" aria-label="Deployed from it">
-            {uses.data.slice(0, NAMED).map((used) => {
-              const { word, href } = placeOf(used);
-              return (
-                <li key={`${used.kind}:${used.id}`}>
-                  The {word}{" "}
-                  <a href={href} className="link name" target="_blank" rel="noreferrer">
-                    {used.name}
-                  </a>
-                </li>
-              );
-            })}
+          <p className="mid">Deployed from it:</p>
+          <ul className="would-go" aria-label="Deployed from it">
+            {uses.data.slice(0, NAMED).map((used) => (
+              <li key={`${used.kind}:${used.id}`}>
+                <Used of={used} />
+              </li>
+            ))}
             {uses.data.length > NAMED && <li>and {count(uses.data.length - NAMED)} more</li>}
           </ul>
         </>

@@ -5,6 +5,7 @@ import { ReadFailed } from "~/shell/read-failed";
 import { SkeletonRows } from "~/ui/banner";
 import { Dialog } from "~/ui/dialog";
 import { count } from "~/ui/format";
+import { Worded } from "~/ui/worded";
 import { registryQuery } from "./queries";
 
 export function Unindexed({ name, onClose }: { name: string; onClose: () => void }) {
@@ -14,7 +15,7 @@ export function Unindexed({ name, onClose }: { name: string; onClose: () => void
     <Dialog open onClose={onClose} title="Files that are not indexed" about={name} size="wide">
       <div className="dialog-body">
         <p className="mid">
-          These files are named as components and could not be read as one. Mend them at the
+          These files look like components and cannot be deployed by key. Mend them at the
           registry’s origin, and update the registry.
         </p>
         {error !== null && <ReadFailed what="The files" error={error} again={refetch} />}
@@ -24,7 +25,9 @@ export function Unindexed({ name, onClose }: { name: string; onClose: () => void
             {registry.unindexed.map(({ path, reason }) => (
               <li key={path}>
                 <div className="mono wrap">{path}</div>
-                <div className="small mid wrap">{reason}</div>
+                <div className="small mid wrap">
+                  <Worded text={reason} />
+                </div>
               </li>
             ))}
           </ul>

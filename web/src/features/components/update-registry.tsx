@@ -13,6 +13,7 @@ import { Button } from "~/ui/button";
 import { CloseDialog, Dialog } from "~/ui/dialog";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
+import { invalidateRegistries } from "./queries";
 
 export function UpdateRegistry({
   registry: { name },
@@ -33,11 +34,7 @@ export function UpdateRegistry({
       });
     },
     // A refused update is kept with the registry.
-    onSettled: () => {
-      void queries.invalidateQueries({ queryKey: ["registries"] });
-      void queries.invalidateQueries({ queryKey: ["component-search"] });
-      void queries.invalidateQueries({ queryKey: ["registry-component"] });
-    },
+    onSettled: () => invalidateRegistries(queries),
   });
   return (
     <Dialog

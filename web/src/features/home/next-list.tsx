@@ -3,6 +3,7 @@
 import { useQueries } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { isObject, textOf } from "~/api/json";
+import { nextOf } from "~/api/next-times";
 import type { RunRow } from "~/api/run-list";
 import { nextTimesQuery, type Schedule, scheduleOf } from "~/api/schedules";
 import type { Source, Workflow } from "~/api/schema";
@@ -11,7 +12,7 @@ import { SkeletonRows } from "~/ui/banner";
 import { every } from "~/ui/format";
 import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
-import { Until } from "~/ui/time";
+import { Until, useNow } from "~/ui/time";
 
 const SHOWN_MAX = 6;
 
@@ -70,8 +71,9 @@ export function NextList({
   const ticks = useQueries({
     queries: timers.map(({ schedule, owner }) => nextTimesQuery(schedule, owner)),
   });
+  const now = useNow();
   const due = timers.map((timer, nth) => {
-    const at = ticks[nth]?.data?.[0];
+    const at = nextOf(ticks[nth]?.data, now);
     const sort = at ?? Number.MAX_SAFE_INTEGER;
     return { key: timer.id, sort, row: <TimerRow timer={timer} at={at} /> };
   });

@@ -35,8 +35,12 @@ test("an attempt waits from the end of the one before it, the first from when th
 });
 
 test("a delivery that waited before its first attempt says how long", () => {
-  const log = [attempt(190_000, 200)];
-  expect(attemptsOf({ attempts: 1, attempt_log: log, created_at: 100 })[0]?.waitedMs).toBe(90_000);
+  const waited = (at_ms: number) =>
+    attemptsOf({ attempts: 1, attempt_log: [attempt(at_ms, 200)], created_at: 100 })[0]?.waitedMs;
+  expect(waited(190_000)).toBe(89_000);
+  // Made at 100.9, as far as the record says.
+  expect(waited(101_600)).toBeUndefined();
+  expect(waited(102_100)).toBe(1_000);
 });
 
 test("where earlier attempts are not kept, the wait before the first that is kept is not known", () => {

@@ -15,7 +15,7 @@ export type Attempt = {
   answer: string | undefined;
 };
 
-/** Times of records are whole seconds: a shorter wait before the first attempt is none. */
+/** A shorter wait is none. */
 const AT_ONCE_MS = 1_000;
 /** Attempts that the server keeps of a delivery. */
 const KEPT_MAX = 20;
@@ -26,8 +26,11 @@ export function attemptsOf({ attempts, attempt_log, created_at }: Logged): Attem
   const isWhole = attempt_log.length < KEPT_MAX && attempts <= attempt_log.length;
   return attempt_log.map((attempt, index) => {
     const before = attempt_log[index - 1];
-    const since = before === undefined ? created_at * 1_000 : before.at_ms + before.duration_ms;
-    const waited = attempt.at_ms - since;
+    // Times of records are whole seconds: of the first wait only those that it had at least count.
+    const waited =
+      before === undefined
+        ? Math.floor(attempt.at_ms / 1_000 - created_at - 1) * 1_000
+        : attempt.at_ms - before.at_ms - before.duration_ms;
     const isKnown = before !== undefined || isWhole;
     return {
       at: attempt.at_ms,

@@ -67,16 +67,21 @@ export function DeliveryPage({ webhook: hook, id }: { webhook: string; id: strin
   );
 }
 
-/** Events of sources have a page; what a workflow emits is in its runs. */
+/** Events of sources have a page; their errors and log lines, and what a workflow emits, are in the runs. */
 function EventLink({ delivery }: { delivery: WebhookDeliveryDetail }) {
   const { id, metadata } = delivery.body;
-  const { emitter_id: emitter } = metadata;
+  const { emitter_id: emitter, name: channel } = metadata;
   if (typeof emitter !== "string") return eventName(delivery);
   const shared = { className: "quiet-link", children: eventName(delivery) };
-  return emitter.startsWith("dc_") ? (
-    <Link to="/sources/$id" params={{ id: emitter }} search={{ event: id }} {...shared} />
+  const params = { id: emitter };
+  if (!emitter.startsWith("dc_")) {
+    return <Link to="/workflows/$id/runs" params={params} {...shared} />;
+  }
+  const isOfRun = typeof channel === "string" && channel.startsWith("$");
+  return isOfRun ? (
+    <Link to="/sources/$id/runs" params={params} {...shared} />
   ) : (
-    <Link to="/workflows/$id/runs" params={{ id: emitter }} {...shared} />
+    <Link to="/sources/$id" params={params} search={{ event: id }} {...shared} />
   );
 }
 
@@ -103,7 +108,8 @@ function Acts({ webhook, delivery }: { webhook: string; delivery: string }) {
 function Attempts({ delivery, webhook }: { delivery: WebhookDeliveryDetail; webhook: Webhook }) {
   const attempts = attemptsOf(delivery);
   const lost = notKept(delivery);
-  const next = delivery.next_attempt_at_ms;
+  const due = delivery.next_attempt_at_ms;
+  const circuit = (webhook.paused_until ?? 0) * 1_000;
   return (
     <section aria-labelledby="delivery-attempts">
       <PaneHead
@@ -114,7 +120,7 @@ function Attempts({ delivery, webhook }: { delivery: WebhookDeliveryDetail; webh
           lost > 0 ? `${plural(lost, "earlier one is", "earlier ones are")} not kept` : undefined
         }
       />
-      {attempts.length === 0 && next === null && (
+      {attempts.length === 0 && due === null && (
         <Empty title="No attempt is kept.">
           {delivery.last_error !== null && <p>{delivery.last_error}</p>}
         </Empty>
@@ -123,15 +129,14 @@ function Attempts({ delivery, webhook }: { delivery: WebhookDeliveryDetail; webh
         {attempts.map((attempt) => (
           <Attempted key={attempt.at} attempt={attempt} />
         ))}
-        {next !== null && (
+        {due !== null && (
           <li className="attempt">
             <Glyph status="queued" />
             <div className="attempt-line">
               <span>{attempts.length === 0 ? "First attempt" : "Next attempt"}</span>
               <span className="mid">
-                {/* While the circuit is open, nothing is sent. */}
-                <Until at={Math.max(next, (webhook.paused_until ?? 0) * 1_000)} />
-                {webhook.paused_until !== null && ", when the circuit closes"}
+                <Until at={Math.max(due, circuit)} />
+                {circuit > due && "; the circuit is open until then"}
               </span>
             </div>
           </li>
@@ -166,7 +171,11 @@ function Headers({ headers }: { headers: Record<string, string> }) {
   const all = Object.entries(headers);
   return (
     <section aria-labelledby="delivery-headers">
-      <PaneHead id="delivery-headers" title="Headers" hint="of the last attempt">
+      <PaneHead
+        id="delivery-headers"
+        title="Headers"
+        hint={all.length > 0 ? "of the last attempt" : undefined}
+      >
         {all.length > 0 && (
           <Copy
             label="Copy headers"

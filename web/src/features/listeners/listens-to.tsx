@@ -3,6 +3,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactNode } from "react";
+import { sentence } from "~/api/errors";
 import { ownersQuery, subscriptionsQuery } from "~/api/queries";
 import { RecordLink } from "~/shell/record-link";
 import { useSession } from "~/shell/session";
@@ -18,10 +19,13 @@ export const channelWord = (name: string) =>
 
 export function ListensTo({ id }: { id: string }) {
   const { org } = useSession();
-  const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
-  const { data: autos } = useInfiniteQuery(autoSubscriptionsQuery);
-  if (subscriptions === undefined || autos === undefined) return "…";
-  const heard = [
+  const { data: subscriptions, error } = useQuery(subscriptionsQuery(org.id));
+  const { data: autos, error: autosError } = useInfiniteQuery(autoSubscriptionsQuery);
+  const failed = error ?? autosError;
+  if (subscriptions === undefined || autos === undefined) {
+    return failed === null ? "…" : <span className="failed-text">{sentence(failed)}</span>;
+  }
+  const all = [
     ...subscriptions
       .filter(({ listener_id }) => listener_id === id)
       .map((each) => ({ ...each, emitter: <Emitter id={each.emitter_id} /> })),
@@ -30,11 +34,11 @@ export function ListensTo({ id }: { id: string }) {
       .filter(({ listener_id }) => listener_id === id)
       .map((each) => ({ ...each, emitter: "every later workflow and source" })),
   ];
-  const rest = heard.length - SHOWN;
+  const rest = all.length - SHOWN;
   return (
     <span className="listens-to">
-      {heard.length === 0 && "nothing yet "}
-      {heard.slice(0, SHOWN).map((each, at) => (
+      {all.length === 0 && "nothing yet "}
+      {all.slice(0, SHOWN).map((each, at) => (
         <Fragment key={each.id}>
           {at > 0 && ", "}
           <Tag>{channelWord(each.event_name)}</Tag> of {each.emitter}

@@ -36,7 +36,16 @@ export const deliveriesQuery = (id: string, status: DeliveryStatus | undefined) 
     50,
   );
 
-/** A delivery with its headers and attempts, read again while it waits for an attempt. */
+/** As long as the server hides a delivery that it is sending: its next attempt is within this time. */
+const SENDING_MS = 30_000;
+
+/** How soon a delivery is read again: while it waits, and more often where an attempt is near. */
+function askAgainMs(delivery: WebhookDeliveryDetail | undefined): number | false {
+  if (delivery?.status !== "queued") return false;
+  return (delivery.next_attempt_at_ms ?? 0) - Date.now() < SENDING_MS ? 2_000 : 10_000;
+}
+
+/** A delivery with its headers and attempts. */
 export const deliveryQuery = (webhook: string, delivery: string) =>
   queryOptions({
     queryKey: ["webhook", webhook, "delivery", delivery],
@@ -48,7 +57,7 @@ export const deliveryQuery = (webhook: string, delivery: string) =>
           signal,
         }),
       ),
-    refetchInterval: ({ state }) => (state.data?.status === "queued" ? 2_000 : false),
+    refetchInterval: ({ state }) => askAgainMs(state.data),
   });
 
 export const autoSubscriptionsQuery = pagesOf(["auto-subscriptions"], (query, signal) =>

@@ -19,6 +19,7 @@ import { useListKeys } from "~/ui/list-keys";
 import { VirtualRows } from "~/ui/virtual-rows";
 import type { Found } from "./compare-events";
 import { eventsQuery, summaryOf } from "./events-query";
+import { NextTick } from "./next-tick";
 import { OneEvent } from "./one-event";
 import { rateOf, skippedWords, useSkipped } from "./tail";
 
@@ -252,9 +253,14 @@ function NoEvent({ source, endpoint }: { source: Source; endpoint: string | unde
     <Empty title="No event yet.">
       {endpoint === undefined ? (
         <p>
-          {source.active
-            ? "It emits when its time comes, or when you run it now."
-            : "It is off: switch it on, or run it now."}
+          {source.active ? (
+            <>
+              <NextTick source={source} show={(time) => <>Next tick {time}. </>} />
+              It emits when its time comes, or when you run it now.
+            </>
+          ) : (
+            "It is off: switch it on, or run it now."
+          )}
         </p>
       ) : (
         <>

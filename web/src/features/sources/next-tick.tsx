@@ -1,22 +1,22 @@
 /** When the timer of a source runs it next. */
 
 import { useQuery } from "@tanstack/react-query";
-import { nextTimesQuery, scheduleOf } from "~/api/schedules";
+import type { ReactNode } from "react";
+import { nextOf } from "~/api/next-times";
+import { nextTimesQuery, type Schedule, scheduleOf } from "~/api/schedules";
 import type { Source } from "~/api/schema";
-import { Until } from "~/ui/time";
+import { Until, useNow } from "~/ui/time";
 
-const NEVER = { cron: "", zone: "UTC" };
+/** `show`: the words around the time, "in 42 s". */
+type Show = { show: (time: ReactNode) => ReactNode };
 
-export function NextTick({ source }: { source: Source }) {
+export function NextTick({ source, show }: { source: Source } & Show) {
   const schedule = source.interfaces.map(scheduleOf).find((each) => each !== undefined);
-  const { data: times } = useQuery(nextTimesQuery(schedule ?? NEVER, source.id));
-  const [next] = times ?? [];
-  return (
-    schedule !== undefined &&
-    next !== undefined && (
-      <>
-        Next tick <Until at={next} />.
-      </>
-    )
-  );
+  return schedule !== undefined && <Next schedule={schedule} owner={source.id} show={show} />;
+}
+
+function Next({ schedule, owner, show }: { schedule: Schedule; owner: string } & Show) {
+  const { data: times } = useQuery(nextTimesQuery(schedule, owner));
+  const next = nextOf(times, useNow());
+  return next !== undefined && show(<Until at={next} />);
 }

@@ -79,10 +79,10 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
           <Fact name="Runs">
             <Starts of={startsOf(source)} />
             {source.active && (
-              <span className="dim">
-                {" "}
-                <NextTick source={source} />
-              </span>
+              <NextTick
+                source={source}
+                show={(time) => <span className="dim">, next tick {time}</span>}
+              />
             )}
           </Fact>
           <Fact name="Listened to by" wide>
