@@ -102,7 +102,11 @@ export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkfl
         {input("keep_days")}
         {input("keep_count")}
       </fieldset>
-      <ChangedMeanwhile form={form} record={owner} labelOf={(name) => FIELDS[name as Name]} />
+      <ChangedMeanwhile
+        form={form}
+        record={owner}
+        labelOf={(name) => (name === "keep_days" ? FIELDS.keep_days : FIELDS.keep_count)}
+      />
       {form.error !== null && field === undefined && (
         <p role="alert" className="failed-text">
           {sentence(form.error)}

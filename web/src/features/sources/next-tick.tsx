@@ -1,4 +1,4 @@
-/** When the timer of a source runs it next. */
+/** Next tick of a source's timer. */
 
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
