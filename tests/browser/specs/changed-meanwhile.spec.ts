@@ -43,7 +43,7 @@ test("'my rename was gone after her change': two tabs save different fields of t
 });
 
 test("'my note overwrote hers': a note on an error that was written meanwhile is shown beside the typed one", async ({ page, server }) => {
-  const made = await workflow(server, "Shelves", { find: step(`throw new RangeError("no such shelf");`) });
+  const made = await workflow(server, "Shelves", { find: step(`throw new RangeError("no such rack");`) });
   await send(server, made, {});
   const [group] = await server.call<{ id: string }[]>("GET", `/workflows/${made.id}/error_groups`);
   const stored = () => server.call<{ note: string | null }>("GET", `/error_groups/${group?.id}`);

@@ -23,7 +23,11 @@ export function ListensTo({ id }: { id: string }) {
   const { data: autos, error: autosError } = useInfiniteQuery(autoSubscriptionsQuery);
   const failed = error ?? autosError;
   if (subscriptions === undefined || autos === undefined) {
-    return failed === null ? "…" : <span className="failed-text">{sentence(failed)}</span>;
+    return (
+      <span className={failed === null ? "listens-to" : "listens-to failed-text"}>
+        {failed === null ? "…" : sentence(failed)}
+      </span>
+    );
   }
   const all = [
     ...subscriptions
