@@ -8,7 +8,7 @@ const changes =
   /^(new|make|add|save|deploy|delete|remove|rename|invite|connect|publish|replay|retry|cancel|resume|run now|test(?!, \d+ step)|roll back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit|acts on)\b/i;
 
 /** Fields that choose what is shown. */
-const reads = /search|filter|words|^step$|^who$|^data shown$/i;
+const reads = /search|filter|words|^step$|^who$|^data shown$|^registry$/i;
 
 test("a viewer reads every page, and is offered nothing that is refused", async ({ browser, server }) => {
   test.setTimeout(180_000);
@@ -27,8 +27,8 @@ test("a viewer reads every page, and is offered nothing that is refused", async 
     await expect(page.locator(".skeleton")).toHaveCount(0);
     if ((await page.locator(".crash").count()) > 0) wrong.push(`${name}: ${await page.locator(".crash").innerText()}`);
     const offered = await page.locator("#main").evaluate((main) => {
-      // Tabs are ways to what can be read.
-      const acts = [...main.querySelectorAll("button:enabled, a[href]")].filter((each) => each.getAttribute("aria-disabled") !== "true" && each.closest("nav, table") === null);
+      // Tabs are ways to what can be read, and so are the names of what a webhook listens to.
+      const acts = [...main.querySelectorAll("button:enabled, a[href]")].filter((each) => each.getAttribute("aria-disabled") !== "true" && each.closest("nav, table, .listens-to") === null);
       const fields = [...main.querySelectorAll(":is(input, textarea):enabled:not([type=search], [type=checkbox], [readonly])")];
       const nameOf = (each: Element): string => (each.getAttribute("aria-label") ?? each.textContent ?? "").trim();
       // The input behind a list of choices has no name: its button does.
