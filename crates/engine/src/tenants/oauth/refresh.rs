@@ -13,7 +13,7 @@ use millrace_store::StoreError;
 use oauth2::RefreshToken;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use super::{Failure, failure, take_over, token_life};
 use crate::EngineError;
@@ -61,7 +61,7 @@ impl Accounts {
     pub(crate) async fn fresh(self: &Arc<Self>, account: Account) -> Result<Account, EngineError> {
         match self.need(&account) {
             Need::Nothing => Ok(account),
-            Need::Now => self.refreshed(account, false).await,
+            Need::Now => self.refreshed_in_own_task(account).await,
             Need::Soon => {
                 let Running { began, mut done } = self.refresh_in_background(&account);
                 let rest = MOMENT.saturating_sub(began.elapsed());
@@ -103,6 +103,20 @@ impl Accounts {
             }
         });
         begun
+    }
+
+    /// Refreshes the token in a task of its own: a client that disconnects drops its request, and
+    /// the provider may have replaced the refresh token by then.
+    async fn refreshed_in_own_task(
+        self: &Arc<Self>,
+        account: Account,
+    ) -> Result<Account, EngineError> {
+        let (accounts, (answer, refreshed)) = (self.clone(), oneshot::channel());
+        self.ctx.tasks.spawn(async move {
+            // Nobody may wait for it any more.
+            let _ = answer.send(accounts.refreshed(account, false).await);
+        });
+        refreshed.await.map_err(|e| EngineError::internal("a refresh of a token ended early", e))?
     }
 
     /// Refreshes the token, one at a time: what another obtained meanwhile is taken. Without a

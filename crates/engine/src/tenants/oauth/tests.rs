@@ -227,3 +227,15 @@ async fn tokens_are_kept_that_come_while_their_account_changes() {
     let (token, ()) = tokio::join!(fixture.run(), rename);
     assert_eq!((token.as_deref(), fixture.stored().await.name.as_str()), (Some("at2"), "Other"));
 }
+
+#[tokio::test]
+async fn tokens_are_stored_also_where_the_request_that_needed_them_was_dropped() {
+    let fixture = fixture(0).await;
+    let account = fixture.stored().await;
+    let waits = tokio::time::timeout(Duration::from_millis(50), fixture.accounts.fresh(account));
+    assert!(waits.await.is_err());
+    let body = json!({ "access_token": "at2", "refresh_token": "rt2", "expires_in": 60 });
+    fixture.provider.says(200, body);
+    fixture.until_refreshed(2).await;
+    assert_eq!((fixture.run().await, fixture.provider.asked()), (Some("at2".into()), 1));
+}
