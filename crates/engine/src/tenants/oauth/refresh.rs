@@ -46,7 +46,8 @@ struct Running {
 /// Whether an account needs another token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
-    /// Its token is good, or its provider was asked in vain just now.
+    /// Its token is good, there is nothing to refresh it with before it ends, or its provider was
+    /// asked in vain just now.
     Nothing,
     /// Its token is good, and ends soon.
     Soon,
@@ -150,8 +151,11 @@ impl Accounts {
             return Need::Now;
         }
         // What cannot be opened fails where it is used.
-        let life = self.open_sealed(account).ok().and_then(|values| life_of(&values));
-        let ahead = token_life::ahead_ms(account, life);
+        let values = self.open_sealed(account).unwrap_or_default();
+        if !values.contains_key(REFRESH_TOKEN) {
+            return Need::Nothing;
+        }
+        let ahead = token_life::ahead_ms(account, life_of(&values));
         if end <= now.plus_ms(ahead) { Need::Soon } else { Need::Nothing }
     }
 

@@ -239,3 +239,22 @@ async fn tokens_are_stored_also_where_the_request_that_needed_them_was_dropped()
     fixture.until_refreshed(2).await;
     assert_eq!((fixture.run().await, fixture.provider.asked()), (Some("at2".into()), 1));
 }
+
+#[tokio::test]
+async fn a_token_without_a_refresh_token_is_used_until_it_ends() {
+    let fixture = fixture(300_000).await;
+    let mut values = tokens("at1", "rt1");
+    values.remove("oauth_refresh_token");
+    values.insert(token_life::LIFE.into(), json!(300_000));
+    let account = fixture.stored().await;
+    let changed = Account {
+        credentials: fixture.accounts.seal_credentials(&account.id, &values).expect("seals"),
+        version: 2,
+        ..account
+    };
+    fixture.test.ctx.store.update_account(changed).await.expect("stores");
+    fixture.test.clock.advance_ms(299_999);
+    assert_eq!(fixture.run().await.as_deref(), Some("at1"));
+    fixture.test.clock.advance_ms(1);
+    assert_eq!((fixture.run().await, fixture.provider.asked()), (None, 0));
+}
