@@ -96,6 +96,8 @@ impl Accounts {
         let (ends, done) = watch::channel(());
         let begun = Running { began: Instant::now(), done };
         running.insert(account.id.clone(), begun.clone());
+        // The end of the task takes this lock, and a runtime that shuts down ends it at once.
+        drop(running);
         let end = EndOfRefresh { accounts: self.clone(), id: account.id.clone(), _ends: ends };
         let account = account.clone();
         self.ctx.tasks.spawn(async move {
