@@ -29,6 +29,11 @@ const REFRESH_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked whether another server has refreshed a token.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// How often, and how long apart, a new token is stored again after a failure of the database: the
+/// provider may take the one before no more.
+const STORE_TRIES: u32 = 10;
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+
 /// The key of `$auth` with which tokens are refreshed.
 const REFRESH_TOKEN: &str = "oauth_refresh_token";
 
@@ -298,9 +303,18 @@ impl Accounts {
         tokens: &Map<String, Value>,
         life: Option<i64>,
     ) -> Result<Account, EngineError> {
+        let mut tries = 0;
         loop {
-            if let Some(stored) = self.store_tokens(&account, tokens, life).await? {
-                return Ok(stored);
+            match self.store_tokens(&account, tokens, life).await {
+                Ok(Some(stored)) => return Ok(stored),
+                Ok(None) => {}
+                Err(error) if tries < STORE_TRIES => {
+                    tries += 1;
+                    tracing::warn!(account.id = %account.id, %error, "the new token of an account could not be stored; trying again");
+                    tokio::time::sleep(STORE_PAUSE).await;
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
             let current = self.ctx.store.account(&account.org_id, &account.id).await?;
             account = current.ok_or_else(|| EngineError::not_found("account", &account.id))?;
