@@ -108,7 +108,6 @@ impl Reading {
     fn code(&mut self, path: String, entry: &mut Entry<'_, impl Read>) -> Result<(), Refused> {
         let size = entry.size();
         if size > FILE_BYTES_MAX {
-            self.has_data |= is_data(&path);
             let reason = format!("it has {size} bytes; allowed are {FILE_BYTES_MAX} in a file");
             return self.add(path, Content::LeftOut(reason));
         }
@@ -119,10 +118,7 @@ impl Reading {
                 }
                 self.add(path, Content::Text(text))
             }
-            Err(error) => {
-                self.has_data |= is_data(&path);
-                self.add(path, Content::LeftOut(not_utf8(&error)))
-            }
+            Err(error) => self.add(path, Content::LeftOut(not_utf8(&error))),
         }
     }
 
