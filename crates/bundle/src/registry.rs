@@ -290,7 +290,7 @@ impl Registry {
             404 | 405 => return Ok(None),
             200..=299 => {}
             refused @ (401 | 403) => {
-                let why = "the server's token, or user and password, for it are missing or do not count there";
+                let why = "it did not accept the server's credentials, which go to the origin of `--npm-registry` alone; check `--npm-token-file`, or the user and password in `--npm-registry`";
                 return Err(failed(format!("it answered {refused}: {why}")));
             }
             other => return Err(failed(format!("it answered {other}"))),
