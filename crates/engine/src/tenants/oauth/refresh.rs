@@ -35,7 +35,7 @@ const STORE_TRIES: u32 = 10;
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The key of `$auth` with which tokens are refreshed.
-const REFRESH_TOKEN: &str = "oauth_refresh_token";
+pub(in crate::tenants) const REFRESH_TOKEN: &str = "oauth_refresh_token";
 
 /// Refreshes that this server makes in the background, by account.
 #[derive(Default)]

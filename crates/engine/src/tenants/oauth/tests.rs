@@ -258,3 +258,15 @@ async fn a_token_without_a_refresh_token_is_used_until_it_ends() {
     fixture.test.clock.advance_ms(1);
     assert_eq!((fixture.run().await, fixture.provider.asked()), (None, 0));
 }
+
+#[tokio::test]
+async fn a_token_of_ones_own_is_not_replaced_by_a_refresh() {
+    let fixture = fixture(300_000).await;
+    let (accounts, id) = (&fixture.accounts, &fixture.account.id);
+    let own = json!({ "oauth_access_token": "own" });
+    let update =
+        UpdateAccount { credentials: own.as_object().cloned(), ..UpdateAccount::default() };
+    accounts.update(&fixture.caller, id, update).await.expect("changes it");
+    accounts.check(&fixture.caller, id).await.expect("checks it");
+    assert_eq!((fixture.run().await.as_deref(), fixture.provider.asked()), (Some("own"), 0));
+}
