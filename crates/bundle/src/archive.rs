@@ -23,6 +23,8 @@ const ENTRIES_MAX: usize = 4 * FILES_MAX;
 const FILE_BYTES_MAX: u64 = 4 << 20;
 /// A longer path is left out: it is part of a key of the database.
 const PATH_BYTES_MAX: usize = 500;
+/// npm's limit on a name, bytes.
+const NAME_BYTES_MAX: usize = 214;
 /// What components are made of.
 const ENDINGS: [&str; 9] = [".mjs", ".js", ".ts", ".cjs", ".json", ".mts", ".tsx", ".jsx", ".cts"];
 
@@ -106,7 +108,6 @@ impl Reading {
     fn code(&mut self, path: String, entry: &mut Entry<'_, impl Read>) -> Result<(), Refused> {
         let size = entry.size();
         if size > FILE_BYTES_MAX {
-            self.has_data |= is_data(&path);
             let reason = format!("it has {size} bytes; allowed are {FILE_BYTES_MAX} in a file");
             return self.add(path, Content::LeftOut(reason));
         }
@@ -117,10 +118,7 @@ impl Reading {
                 }
                 self.add(path, Content::Text(text))
             }
-            Err(error) => {
-                self.has_data |= is_data(&path);
-                self.add(path, Content::LeftOut(not_utf8(&error)))
-            }
+            Err(error) => self.add(path, Content::LeftOut(not_utf8(&error))),
         }
     }
 
@@ -208,7 +206,7 @@ fn laid_out(files: BTreeMap<String, Content>, app: &str) -> Option<BTreeMap<Stri
                 .as_ref()
                 .and_then(|m| m.get("name")?.as_str())
                 .and_then(|name| name.rsplit('/').next());
-            let app = named.filter(|name| !name.is_empty() && *name != "..").unwrap_or(app);
+            let app = named.filter(|name| is_folder(name)).unwrap_or(app);
             return Some(placed(&format!("components/{app}/"), at, files));
         }
         let around = first.split_once('/').map(|(folder, _)| &first[..=folder.len()]);
@@ -222,6 +220,11 @@ fn laid_out(files: BTreeMap<String, Content>, app: &str) -> Option<BTreeMap<Stri
         }
         at += around?.len();
     }
+}
+
+/// Whether the name of a package is one of a folder, which each of its paths then has.
+fn is_folder(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && name.len() <= NAME_BYTES_MAX && !name.contains('\0')
 }
 
 /// Whether a path is `sources/<slug>/<file>` below so many folders.
@@ -267,6 +270,15 @@ mod tests {
         assert_eq!(paths(&[&deep]), one);
         assert_eq!(paths(&["src/index.mjs"]), None);
         assert_eq!(paths(&[]), None);
+    }
+
+    #[test]
+    fn an_app_has_the_name_of_its_package_where_that_is_one_of_a_folder() {
+        let (longest, longer) = ("a".repeat(NAME_BYTES_MAX), "a".repeat(NAME_BYTES_MAX + 1));
+        assert!(is_folder("acme") && is_folder(&longest));
+        for name in ["", ".", "..", "a\0", longer.as_str()] {
+            assert!(!is_folder(name), "{name}");
+        }
     }
 
     #[test]

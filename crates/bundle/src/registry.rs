@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use millrace_model::bounded_body::BoundedBody;
 use millrace_model::integrity::has_integrity;
 use millrace_model::npm_registry::NpmRegistry;
 use nodejs_semver::Version;
@@ -289,24 +290,21 @@ impl Registry {
             404 | 405 => return Ok(None),
             200..=299 => {}
             refused @ (401 | 403) => {
-                let why = "the server's token, or user and password, for it are missing or do not count there";
+                let why = "it did not accept the server's credentials, which go to the origin of `--npm-registry` alone; check `--npm-token-file`, or the user and password in `--npm-registry`";
                 return Err(failed(format!("it answered {refused}: {why}")));
             }
             other => return Err(failed(format!("it answered {other}"))),
         }
-        let mut body = Vec::new();
+        let mut body = BoundedBody::new(bytes_max);
         while let Some(chunk) =
             response.chunk().await.map_err(|e| failed(e.without_url().to_string()))?
         {
-            body.extend_from_slice(&chunk);
-            if body.len() > bytes_max {
-                return Err(BundleError::TooLarge {
-                    what: format!("the package `{name}`"),
-                    bytes_max,
-                });
-            }
+            body.push(&chunk).map_err(|_| BundleError::TooLarge {
+                what: format!("the package `{name}`"),
+                bytes_max,
+            })?;
         }
-        Ok(Some(body))
+        Ok(Some(body.into_bytes()))
     }
 }
 

@@ -204,7 +204,10 @@ async fn packaged(package: &str, registry: &NpmRegistry) -> Result<Tree, CliErro
     let archive = fetched(tarball).await?;
     let dist = &document["dist"];
     let integrity = integrity_of(dist["integrity"].as_str(), dist["shasum"].as_str());
-    if integrity.is_empty() || !has_integrity(&archive, &integrity) {
+    if integrity.is_empty() {
+        return Err(refused("the registry names no checksum of the archive".into()));
+    }
+    if !has_integrity(&archive, &integrity) {
         return Err(refused(
             "the archive does not have the checksum that the registry names".into(),
         ));

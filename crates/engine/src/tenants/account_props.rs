@@ -164,7 +164,7 @@ impl Accounts {
                 let why =
                     account.problem.as_deref().unwrap_or("it did not work when it was last used");
                 let then = if account.expires_at.is_some() {
-                    "the runs that come ask again"
+                    "the next runs ask again"
                 } else {
                     "connect it again"
                 };

@@ -17,7 +17,7 @@ use crate::ctx::Ctx;
 use crate::error::{readable, removable};
 use crate::reach::Reach;
 use crate::tenants::apps::Apps;
-use crate::tenants::oauth::refresh::Refreshes;
+use crate::tenants::oauth::refresh::{REFRESH_TOKEN, Refreshes};
 use crate::tenants::oauth::token_life;
 use crate::tenants::secrets::Keyring;
 
@@ -177,9 +177,13 @@ impl Accounts {
         let (slug, definition) = (&app.name_slug, &app.definition);
         let mut stored = self.open_sealed(account)?;
         let life = stored.remove(token_life::LIFE);
+        let has_token = given.contains_key("oauth_access_token");
+        if has_token && definition.auth_type == AuthType::Oauth {
+            // A refresh would put another token in the place of this one.
+            stored.remove(REFRESH_TOKEN);
+        }
         let mut merged = definition.merge(slug, stored, given).map_err(|e| credential_error(&e))?;
         let warnings = definition.doubts(slug, &merged);
-        let has_token = given.contains_key("oauth_access_token");
         if has_token {
             account.expires_at = None;
         } else if let Some(life) = life {

@@ -96,11 +96,12 @@ impl Accounts {
     }
 }
 
-/// What clients for providers have in common. They are not followed elsewhere: a redirect would
-/// carry the secret along.
+/// Settings of the HTTP clients for providers. Redirects are not followed: they would carry the
+/// secret along.
 pub(crate) fn common() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .timeout(TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
 }
 

@@ -13,7 +13,7 @@ use millrace_store::StoreError;
 use oauth2::RefreshToken;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use super::{Failure, failure, take_over, token_life};
 use crate::EngineError;
@@ -29,8 +29,13 @@ const REFRESH_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked whether another server has refreshed a token.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// How often, and how long apart, a new token is stored again after a failure of the database: the
+/// provider may take the one before no more.
+const STORE_TRIES: u32 = 10;
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+
 /// The key of `$auth` with which tokens are refreshed.
-const REFRESH_TOKEN: &str = "oauth_refresh_token";
+pub(in crate::tenants) const REFRESH_TOKEN: &str = "oauth_refresh_token";
 
 /// Refreshes that this server makes in the background, by account.
 #[derive(Default)]
@@ -46,7 +51,8 @@ struct Running {
 /// Whether an account needs another token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
-    /// Its token is good, or its provider was asked in vain just now.
+    /// Its token is good, there is nothing to refresh it with before it ends, or its provider was
+    /// asked in vain just now.
     Nothing,
     /// Its token is good, and ends soon.
     Soon,
@@ -61,7 +67,7 @@ impl Accounts {
     pub(crate) async fn fresh(self: &Arc<Self>, account: Account) -> Result<Account, EngineError> {
         match self.need(&account) {
             Need::Nothing => Ok(account),
-            Need::Now => self.refreshed(account, false).await,
+            Need::Now => self.refreshed_in_own_task(account).await,
             Need::Soon => {
                 let Running { began, mut done } = self.refresh_in_background(&account);
                 let rest = MOMENT.saturating_sub(began.elapsed());
@@ -95,6 +101,8 @@ impl Accounts {
         let (ends, done) = watch::channel(());
         let begun = Running { began: Instant::now(), done };
         running.insert(account.id.clone(), begun.clone());
+        // The end of the task takes this lock, and a runtime that shuts down ends it at once.
+        drop(running);
         let end = EndOfRefresh { accounts: self.clone(), id: account.id.clone(), _ends: ends };
         let account = account.clone();
         self.ctx.tasks.spawn(async move {
@@ -103,6 +111,20 @@ impl Accounts {
             }
         });
         begun
+    }
+
+    /// Refreshes the token in a task of its own: a client that disconnects drops its request, and
+    /// the provider may have replaced the refresh token by then.
+    async fn refreshed_in_own_task(
+        self: &Arc<Self>,
+        account: Account,
+    ) -> Result<Account, EngineError> {
+        let (accounts, (answer, refreshed)) = (self.clone(), oneshot::channel());
+        self.ctx.tasks.spawn(async move {
+            // Nobody may wait for it any more.
+            let _ = answer.send(accounts.refreshed(account, false).await);
+        });
+        refreshed.await.map_err(|e| EngineError::internal("a refresh of a token ended early", e))?
     }
 
     /// Refreshes the token, one at a time: what another obtained meanwhile is taken. Without a
@@ -136,8 +158,11 @@ impl Accounts {
             return Need::Now;
         }
         // What cannot be opened fails where it is used.
-        let life = self.open_sealed(account).ok().and_then(|values| life_of(&values));
-        let ahead = token_life::ahead_ms(account, life);
+        let values = self.open_sealed(account).unwrap_or_default();
+        if !values.contains_key(REFRESH_TOKEN) {
+            return Need::Nothing;
+        }
+        let ahead = token_life::ahead_ms(account, life_of(&values));
         if end <= now.plus_ms(ahead) { Need::Soon } else { Need::Nothing }
     }
 
@@ -278,9 +303,18 @@ impl Accounts {
         tokens: &Map<String, Value>,
         life: Option<i64>,
     ) -> Result<Account, EngineError> {
+        let mut tries = 0;
         loop {
-            if let Some(stored) = self.store_tokens(&account, tokens, life).await? {
-                return Ok(stored);
+            match self.store_tokens(&account, tokens, life).await {
+                Ok(Some(stored)) => return Ok(stored),
+                Ok(None) => {}
+                Err(error) if tries < STORE_TRIES => {
+                    tries += 1;
+                    tracing::warn!(account.id = %account.id, %error, "the new token of an account could not be stored; trying again");
+                    tokio::time::sleep(STORE_PAUSE).await;
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
             let current = self.ctx.store.account(&account.org_id, &account.id).await?;
             account = current.ok_or_else(|| EngineError::not_found("account", &account.id))?;

@@ -227,3 +227,46 @@ async fn tokens_are_kept_that_come_while_their_account_changes() {
     let (token, ()) = tokio::join!(fixture.run(), rename);
     assert_eq!((token.as_deref(), fixture.stored().await.name.as_str()), (Some("at2"), "Other"));
 }
+
+#[tokio::test]
+async fn tokens_are_stored_also_where_the_request_that_needed_them_was_dropped() {
+    let fixture = fixture(0).await;
+    let account = fixture.stored().await;
+    let waits = tokio::time::timeout(Duration::from_millis(50), fixture.accounts.fresh(account));
+    assert!(waits.await.is_err());
+    let body = json!({ "access_token": "at2", "refresh_token": "rt2", "expires_in": 60 });
+    fixture.provider.says(200, body);
+    fixture.until_refreshed(2).await;
+    assert_eq!((fixture.run().await, fixture.provider.asked()), (Some("at2".into()), 1));
+}
+
+#[tokio::test]
+async fn a_token_without_a_refresh_token_is_used_until_it_ends() {
+    let fixture = fixture(300_000).await;
+    let mut values = tokens("at1", "rt1");
+    values.remove("oauth_refresh_token");
+    values.insert(token_life::LIFE.into(), json!(300_000));
+    let account = fixture.stored().await;
+    let changed = Account {
+        credentials: fixture.accounts.seal_credentials(&account.id, &values).expect("seals"),
+        version: 2,
+        ..account
+    };
+    fixture.test.ctx.store.update_account(changed).await.expect("stores");
+    fixture.test.clock.advance_ms(299_999);
+    assert_eq!(fixture.run().await.as_deref(), Some("at1"));
+    fixture.test.clock.advance_ms(1);
+    assert_eq!((fixture.run().await, fixture.provider.asked()), (None, 0));
+}
+
+#[tokio::test]
+async fn a_token_of_ones_own_is_not_replaced_by_a_refresh() {
+    let fixture = fixture(300_000).await;
+    let (accounts, id) = (&fixture.accounts, &fixture.account.id);
+    let own = json!({ "oauth_access_token": "own" });
+    let update =
+        UpdateAccount { credentials: own.as_object().cloned(), ..UpdateAccount::default() };
+    accounts.update(&fixture.caller, id, update).await.expect("changes it");
+    accounts.check(&fixture.caller, id).await.expect("checks it");
+    assert_eq!((fixture.run().await.as_deref(), fixture.provider.asked()), (Some("own"), 0));
+}

@@ -103,9 +103,7 @@ pub(crate) struct Provider {
 
 impl Provider {
     pub(crate) fn new(config: OidcConfig) -> Result<Self, EngineError> {
-        // A redirect would carry the secret along.
-        let http = oauth::common().redirect(reqwest::redirect::Policy::none()).build();
-        let http = http.map_err(|e| {
+        let http = oauth::common().build().map_err(|e| {
             EngineError::internal("could not make a client for the provider of OpenID Connect", e)
         })?;
         Ok(Self { config, http, known: tokio::sync::Mutex::default() })
