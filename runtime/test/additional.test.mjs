@@ -46,6 +46,20 @@ test("an app that only additionalProps declares has its methods in options and i
   assert.match(failed.find((frame) => frame.t === "log").text, /only additionalProps has the app of `acme`, and it failed \(Error: no\)/);
 });
 
+test("a run calls additionalProps only for an app that the component has not, until it has returned it", async () => {
+  const code = (own) => `${acme} let calls = 0; export default { props: { n: "string"${own ? ", acme" : ""} }, additionalProps() { if (++calls === 1) throw new Error("no"); return { other: acme }; }, run() { return calls; } };`;
+  const dynamic_props = [{ name: "other", type: "app", app: "acme" }, { name: "t", type: "string" }];
+  const counts = async (own) => {
+    const host = await Host.load({ m: code(own) });
+    const called = [];
+    for (const id of [1, 2, 3]) called.push(result(await host.call(id, { ...source, props: {}, dynamic_props })));
+    host.end();
+    return called;
+  };
+  assert.deepEqual(await counts(true), [0, 0, 0]);
+  assert.deepEqual(await counts(false), [1, 2, 2]);
+});
+
 test("values of a step's dynamic props stay where an expression decides which there are", async () => {
   const code = `export default { props: { n: { type: "integer", reloadProps: true }, t: "string" }, additionalProps() {}, run() { return { ...this }; } };`;
   const dynamic_props = [{ name: "w", type: "string", withLabel: true }];
