@@ -292,6 +292,8 @@ export function usePropForm({
       for (const prop of props) drafts[prop.name] = plainOf(prop);
       plain.current = drafts;
       setDrafts(drafts);
+      // The props that are shown may be those of values that are gone.
+      if (reloads) setTurn((turn) => turn + 1);
     },
   };
 }
