@@ -8,7 +8,7 @@ const acme = `const acme = { type: "app", app: "acme", propDefinitions: { p: { t
 const values = (frames) => result(frames).options.map((option) => option.value);
 
 test("options of a prop that additionalProps changes or returns anew are those of additionalProps", async () => {
-  const code = `export default { props: { a: { type: "string", options: ["old"] }, b: { type: "string", async options() { return ["old"]; } }, c: { type: "string", options: ["own"] }, stop: "boolean" },
+  const code = `export default { props: { a: { type: "string", options: ["old"] }, b: { type: "string", async options() { return ["old"]; } }, c: { type: "string", options: ["own"] }, hook: { type: "$.interface.apphook", eventNames: () => ["made"] }, stop: "boolean" },
     additionalProps(existing) { if (this.stop) throw new Error("stop"); existing.a.options = async () => ["changed"]; return { b: { ...existing.b, options: async () => ["anew"] } }; }, run() {} };`;
   const host = await Host.load({ m: code });
   assert.deepEqual(values(await host.call(1, { kind: "options", prop: "a" })), ["changed"]);
@@ -16,6 +16,7 @@ test("options of a prop that additionalProps changes or returns anew are those o
   assert.deepEqual(values(await host.call(3, { kind: "options", prop: "c" })), ["own"]);
   // Where it cannot say, those of the component hold.
   assert.deepEqual(values(await host.call(4, { kind: "options", prop: "b", props: { stop: true } })), ["old"]);
+  assert.deepEqual(values(await host.call(5, { kind: "options", prop: "hook", props: { stop: true } })), ["made"]);
   host.end();
 });
 
