@@ -118,12 +118,12 @@ export function Configure({
           },
         }),
       );
-      return { clashes: [], changed, taken, sent };
+      return { clashes: [], changed, taken, sent, done: form.done };
     },
-    onSuccess: ({ clashes, changed, taken, sent }) => {
+    onSuccess: ({ clashes, changed, taken, sent, done }) => {
       setClashes(clashes);
       if (changed === undefined) return;
-      form.done(taken);
+      done(taken);
       setBase(changed);
       named.saved(sent, { name: changed.name });
       said.done("");
