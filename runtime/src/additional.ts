@@ -30,15 +30,13 @@ export async function withAdditional(prepared: Prepared, frame: Bag, self: Bag):
 }
 
 /**
- * Makes the methods of apps that only additionalProps declares known before a run: the description of a prop has none, so
- * it is asked once in each isolate. `self`: an instance as a form has it.
+ * Makes the methods of apps that only additionalProps declares known before a run: the description of a prop has none. An
+ * isolate calls it before each run until it has returned them. `self`: an instance as a form has it.
  */
-export async function findApps(prepared: Prepared, dynamic: unknown, self: () => Bag, call: CallContext): Promise<void> {
-  const unknown = prepared.unknownApps(dynamic);
-  if (unknown.length === 0) return;
+export async function findApps(prepared: Prepared, dynamic: unknown, self: Bag, call: CallContext): Promise<void> {
   let why = "it did not return them this time";
   try {
-    await withAdditional(prepared, {}, self());
+    await withAdditional(prepared, {}, self);
   } catch (error) {
     const { name, message } = wireError(error);
     why = `it failed (${name}: ${message})`;

@@ -68,7 +68,7 @@ async function findProp(prepared: Prepared, name: string, frame: Bag, self: Bag)
     bindApps(self, all, prepared, (frame["props"] ?? {}) as Bag);
     return all.find((prop) => prop.name === name) ?? fixed;
   } catch (error) {
-    if (!fixed || !("options" in fixed.definition)) throw error;
+    if (!fixed || !("options" in fixed.definition || "eventNames" in fixed.definition)) throw error;
     return fixed;
   }
 }

@@ -13,7 +13,8 @@ import { dataStore } from "./store.ts";
 import type { Bag, CallFrame, Fn } from "./types.ts";
 
 export async function runSource(prepared: Prepared, frame: CallFrame, call: CallContext): Promise<unknown> {
-  await findApps(prepared, frame["dynamic_props"], () => sourceInstance(prepared, { ...frame, kind: "additional_props" }, call), call);
+  const dynamic = frame["dynamic_props"];
+  if (prepared.unknownApps(dynamic).length > 0) await findApps(prepared, dynamic, sourceInstance(prepared, { ...frame, kind: "additional_props" }, call), call);
   const self = sourceInstance(prepared, frame, call);
   const hook = frame["hook"] as string | null;
   if (hook) {

@@ -129,7 +129,7 @@ export async function runAction(module: string, values: Bag, steps: Bag, $: Doll
     dataStore: (store: unknown) => dataStore(store, call),
     fileDir: (prop: ResolvedProp, store: string) => fileDir(prop, store, call),
   };
-  await findApps(prepared, dynamic, () => prepared.instance(values, services, dynamic), call);
+  if (prepared.unknownApps(dynamic).length > 0) await findApps(prepared, dynamic, prepared.instance(values, services, dynamic), call);
   const self = prepared.instance(values, { ...services, runs: true, undecided }, dynamic);
   const dirs = dirsOf(prepared.propsWith(dynamic), values);
   const keep = dirs.length > 0 ? await mirror(dirs, call) : undefined;

@@ -8,7 +8,7 @@ const acme = `const acme = { type: "app", app: "acme", propDefinitions: { p: { t
 const values = (frames) => result(frames).options.map((option) => option.value);
 
 test("options of a prop that additionalProps changes or returns anew are those of additionalProps", async () => {
-  const code = `export default { props: { a: { type: "string", options: ["old"] }, b: { type: "string", async options() { return ["old"]; } }, c: { type: "string", options: ["own"] }, stop: "boolean" },
+  const code = `export default { props: { a: { type: "string", options: ["old"] }, b: { type: "string", async options() { return ["old"]; } }, c: { type: "string", options: ["own"] }, hook: { type: "$.interface.apphook", eventNames: () => ["made"] }, stop: "boolean" },
     additionalProps(existing) { if (this.stop) throw new Error("stop"); existing.a.options = async () => ["changed"]; return { b: { ...existing.b, options: async () => ["anew"] } }; }, run() {} };`;
   const host = await Host.load({ m: code });
   assert.deepEqual(values(await host.call(1, { kind: "options", prop: "a" })), ["changed"]);
@@ -16,6 +16,7 @@ test("options of a prop that additionalProps changes or returns anew are those o
   assert.deepEqual(values(await host.call(3, { kind: "options", prop: "c" })), ["own"]);
   // Where it cannot say, those of the component hold.
   assert.deepEqual(values(await host.call(4, { kind: "options", prop: "b", props: { stop: true } })), ["old"]);
+  assert.deepEqual(values(await host.call(5, { kind: "options", prop: "hook", props: { stop: true } })), ["made"]);
   host.end();
 });
 
@@ -44,6 +45,20 @@ test("an app that only additionalProps declares has its methods in options and i
   const failed = await run(code, { ...source, props: { ...props, n: "fails" }, dynamic_props });
   assert.equal(result(failed), "none");
   assert.match(failed.find((frame) => frame.t === "log").text, /only additionalProps has the app of `acme`, and it failed \(Error: no\)/);
+});
+
+test("a run calls additionalProps only for an app that the component has not, until it has returned it", async () => {
+  const code = (own) => `${acme} let calls = 0; export default { props: { n: "string"${own ? ", acme" : ""} }, additionalProps() { if (++calls === 1) throw new Error("no"); return { other: acme }; }, run() { return calls; } };`;
+  const dynamic_props = [{ name: "other", type: "app", app: "acme" }, { name: "t", type: "string" }];
+  const counts = async (own) => {
+    const host = await Host.load({ m: code(own) });
+    const called = [];
+    for (const id of [1, 2, 3]) called.push(result(await host.call(id, { ...source, props: {}, dynamic_props })));
+    host.end();
+    return called;
+  };
+  assert.deepEqual(await counts(true), [0, 0, 0]);
+  assert.deepEqual(await counts(false), [1, 2, 2]);
 });
 
 test("values of a step's dynamic props stay where an expression decides which there are", async () => {

@@ -100,6 +100,13 @@ test("a component says its props anew: what was typed stays, and what is optiona
   await expect(field(page, "Kind")).toContainText("Choose");
   await expect(page.getByLabel("Weight of the letter")).toHaveCount(0);
   await expectAccessible(page);
+
+  // Back to what is stored, the props are those of the stored values.
+  await field(page, "Kind").click();
+  await choose(page, "parcel");
+  await expect(page.getByLabel("Weight of the parcel")).toBeVisible();
+  await page.getByRole("button", { name: "Undo all" }).click();
+  await expect(page.getByLabel("Weight of the parcel")).toHaveCount(0);
 });
 
 test.describe("accounts", () => {

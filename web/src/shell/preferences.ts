@@ -34,6 +34,8 @@ export function preferencesOf(person: string): Promise<Preferences> {
 export function prefer(name: string, value: string): void {
   if (known === undefined) return;
   known = known.then((before) => ({ ...before, [name]: value }));
+  // Where the preferences cannot be read, whoever asked for them learns it.
+  known.catch(() => undefined);
   writing = writing
     .then(async () => {
       // A write replaces all of them, also those that another browser changed meanwhile.

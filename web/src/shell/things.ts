@@ -39,11 +39,12 @@ const things = (q: string) =>
   });
 
 /** File stores whose names hold all words: the server's search has none, as they are no records. */
-function useFileStores(q: string): Thing[] {
+function useFileStores(q: string): { stores: Thing[]; isRead: boolean } {
   const enabled = q !== "";
-  const { data: stores = [] } = useQuery({ ...fileStoresQuery, enabled, staleTime: 30_000 });
+  const query = { ...fileStoresQuery, enabled, staleTime: 30_000 };
+  const { data = [], isPending } = useQuery(query);
   const words = q.toLowerCase().split(/\s+/);
-  return stores
+  const stores = data
     .filter(({ name }) => enabled && words.every((word) => name.toLowerCase().includes(word)))
     .slice(0, LIMIT)
     .map(({ name }) => ({
@@ -53,6 +54,7 @@ function useFileStores(q: string): Thing[] {
       icon: Folder,
       href: `/files/${encodeURIComponent(name)}`,
     }));
+  return { stores, isRead: !isPending };
 }
 
 /**
@@ -67,8 +69,8 @@ export function useThings(words: string): {
   const now = words.trim().slice(0, 200);
   const q = useDeferredValue(now);
   const { data: found = [], isPlaceholderData, isPending } = useQuery(things(q));
-  const stores = useFileStores(q);
+  const { stores, isRead } = useFileStores(q);
   if (q === "") return { found: [], earlier: false, answered: now === "" };
-  const answered = q === now && !isPlaceholderData && !isPending;
+  const answered = q === now && !isPlaceholderData && !isPending && isRead;
   return { found: [...found, ...stores], earlier: isPlaceholderData, answered };
 }

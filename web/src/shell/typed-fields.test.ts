@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { conflictsOf, rebased, typedFrom, typedWith, unsavedOf } from "./typed-fields";
+import { conflictsOf, rebased, typedAfter, typedFrom, typedWith, unsavedOf } from "./typed-fields";
 
 const stored = { name: "Northgate", people: "a@north.example", note: "" };
 
@@ -15,6 +15,17 @@ test("only what is typed and differs from the record is sent", () => {
   const typed = typedWith(typedWith({}, stored, "name", "Other"), stored, "note", "mine");
   expect(unsavedOf(typed, { ...stored, name: "Other", people: "b@north.example" })).toEqual({
     note: { from: "", to: "mine" },
+  });
+});
+
+test("what is typed while a save is under way is not taken for saved", () => {
+  const sent = typedWith(typedWith({}, stored, "name", " Other "), stored, "note", "mine");
+  const saved = { ...stored, name: "Other", note: "mine" };
+  expect(typedAfter(sent, sent, saved)).toEqual({});
+  const typed = typedWith(typedWith(sent, stored, "name", "Others"), stored, "people", "b");
+  expect(typedAfter(typed, sent, saved)).toEqual({
+    name: { from: "Other", to: "Others" },
+    people: { from: stored.people, to: "b" },
   });
 });
 

@@ -31,6 +31,12 @@ export function unsavedOf(typed: Typed, stored: Texts): Typed {
   return Object.fromEntries(Object.entries(typed).filter(([name, { to }]) => stored[name] !== to));
 }
 
+/** What was typed while `sent` was being saved: it is not in the record that came back. */
+export function typedAfter(typed: Typed, sent: Typed, saved: Texts): Typed {
+  const later = Object.entries(typed).filter(([name, { to }]) => sent[name]?.to !== to);
+  return unsavedOf(rebased(Object.fromEntries(later), saved), saved);
+}
+
 /** Fields that were typed here and, to another text, changed in the record since. */
 export function conflictsOf(typed: Typed, stored: Texts): string[] {
   return Object.entries(unsavedOf(typed, stored))

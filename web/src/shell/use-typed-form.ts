@@ -12,6 +12,7 @@ import {
   rebased,
   type Texts,
   type Typed,
+  typedAfter,
   typedFrom,
   typedWith,
   unsavedOf,
@@ -47,6 +48,8 @@ export function useTypedFields(keepAs: string | undefined, stored: Texts | undef
           Object.entries(latest.current).filter(([name]) => !names.includes(name)),
         ),
       ),
+    /** `sent` is saved, as `now` has it; what was typed after it stays. */
+    saved: (sent: Typed, now: Texts) => put(typedAfter(latest.current, sent, now)),
     discard: () => put({}),
   };
 }
@@ -79,16 +82,20 @@ export function useTypedForm<R>({
 }) {
   const fields = useTypedFields(keepAs, record === undefined ? undefined : textsOf(record));
   const save = useMutation({
-    mutationFn: () =>
-      send((now) => {
+    mutationFn: async () => {
+      let sent: Typed = {};
+      const saved = await send((now) => {
         onRecord(now);
         const texts = textsOf(now);
         if (conflictsOf(fields.latest(), texts).length > 0) throw new FieldsChanged();
-        return unsavedOf(fields.latest(), texts);
-      }),
-    onSuccess: (saved) => {
+        sent = unsavedOf(fields.latest(), texts);
+        return sent;
+      });
+      return { sent, saved };
+    },
+    onSuccess: ({ sent, saved }) => {
       onRecord(saved);
-      fields.discard();
+      fields.saved(sent, textsOf(saved));
       onSaved?.(saved);
     },
   });

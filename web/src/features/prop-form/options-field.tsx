@@ -2,7 +2,7 @@
 
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Hourglass } from "lucide-react";
-import { useDeferredValue, useState } from "react";
+import { useDeferredValue, useEffect, useState } from "react";
 import { type OptionsPage, readOptions } from "~/api/components";
 import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
@@ -20,6 +20,7 @@ import type { PropForm } from "./use-prop-form";
 
 const FEW = 8;
 const FRESH_MS = 5 * 60_000;
+const REST_MS = 400;
 
 type Props = { form: PropForm; prop: PropDef; control: ControlProps };
 
@@ -325,15 +326,27 @@ function AskedOptions(props: Props) {
 
 /**
  * Values of the other props that a question for options has: those of now while the list is open.
- * What is typed elsewhere while it is closed asks for nothing, unless the prop depends on it.
+ * What is typed elsewhere while it is closed asks for nothing, unless the prop depends on it: then
+ * once the typing rests, as each question runs the component's code.
  */
 function useOthers(form: PropForm, prop: PropDef, isOpen: boolean): JsonObject {
   const { [prop.name]: _, ...others } = form.values;
-  const on = stable(parentsOf(form.props, prop).map(({ name }) => form.values[name] ?? null));
+  const now = stable(parentsOf(form.props, prop).map(({ name }) => form.values[name] ?? null));
+  const on = useRested(now);
   const [asked, setAsked] = useState({ others, on });
   if (asked.on === on && (!isOpen || stable(asked.others) === stable(others))) return asked.others;
   setAsked({ others, on });
   return others;
+}
+
+/** The value once it was the same for a while. */
+function useRested(value: string): string {
+  const [rested, setRested] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(value), REST_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return rested;
 }
 
 /** In place of options: which other prop may have to get a value first. */

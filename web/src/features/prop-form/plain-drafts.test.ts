@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { propsOf } from "~/api/props";
-import { followed, plainDraft } from "./plain-drafts";
+import { followed, plainDraft, typedSince } from "./plain-drafts";
 
 const props = propsOf([
   { name: "tok", type: "string", secret: true, optional: true, default: "dflt-secret" },
@@ -33,4 +33,14 @@ test("a default that nobody typed follows the new definition, what was typed or 
     typed: text("mine"),
     added: text("z"),
   });
+});
+
+test("what was typed or cleared while a save was under way is not saved", () => {
+  const text = (text: string) => ({ kind: "text" as const, text });
+  const sent = { region: text("north"), note: text("a") };
+  expect(typedSince({ region: text("north"), note: text("ab") }, sent)).toEqual({
+    note: text("ab"),
+  });
+  expect(typedSince({ ...sent, note: undefined }, sent)).toEqual({ note: undefined });
+  expect(typedSince(sent, sent)).toEqual({});
 });

@@ -21,6 +21,13 @@ export function emptyDraft(prop: PropDef, { sealed, expressions }: Plain): Draft
   return sealed.includes(prop.name) ? undefined : draftOf(prop, prop.default, expressions);
 }
 
+/** Drafts that were typed after `sent` was sent. */
+export function typedSince(drafts: Drafts, sent: Drafts): Drafts {
+  return Object.fromEntries(
+    Object.entries(drafts).filter(([name, draft]) => stable(draft) !== stable(sent[name])),
+  );
+}
+
 /**
  * Drafts once the component returned its props anew: what nobody typed, which is as `before` says,
  * becomes what `after` says of the new definitions. What was typed stays, also where it was cleared.

@@ -14,7 +14,7 @@ import { focusWithin } from "~/ui/field";
 import { fieldId } from "./field-id";
 import { keptDrafts, typedOf, withoutSecrets } from "./kept-drafts";
 import { parentsOf } from "./parents";
-import { emptyDraft, followed, plainDraft } from "./plain-drafts";
+import { emptyDraft, followed, plainDraft, typedSince } from "./plain-drafts";
 import { type Draft, type Drafts, draftOf, isMadeByServer, type Problems, readAll } from "./values";
 
 const KEEP_WAIT_MS = 400;
@@ -258,16 +258,22 @@ export function usePropForm({
       });
       if (props.some((prop) => prop.reloads)) setTurn((turn) => turn + 1);
     },
-    /** The values are on the server: nothing is to be kept here. `taken`: those that others saved meanwhile. */
+    /**
+     * `values`, as this render has them, are on the server: only what was typed after it is kept
+     * here. `taken`: values that others saved meanwhile.
+     */
     done(taken: JsonObject = {}) {
       if (keepAs !== undefined) forget(keepAs);
-      setChanged(false);
+      // What the component returned meanwhile is plain, and nobody's change.
+      const later = typedSince(typedSince(latest.current, drafts), plain.current);
+      setChanged(Object.keys(later).length > 0);
       setSaves((before) => before + 1);
       setOutdated({});
       const next: Record<string, Draft | undefined> = { ...latest.current };
       const { values } = readAll(props, next, expressions);
       for (const prop of props) {
         const { name } = prop;
+        if (name in later) continue;
         if (name in taken) next[name] = draftOf(prop, taken[name], expressions);
         // Sent again with a later change, it would replace what others set meanwhile.
         else if (prop.secret) next[name] = undefined;
@@ -275,7 +281,8 @@ export function usePropForm({
         else if (values[name] === undefined)
           next[name] = emptyDraft(prop, { stored, sealed, expressions });
       }
-      plain.current = next;
+      const sent = Object.keys(later).map((name) => [name, drafts[name]]);
+      plain.current = { ...next, ...Object.fromEntries(sent) };
       defaulted.current.clear();
       setDrafts(next);
     },
@@ -292,6 +299,8 @@ export function usePropForm({
       for (const prop of props) drafts[prop.name] = plainOf(prop);
       plain.current = drafts;
       setDrafts(drafts);
+      // The props that are shown may be those of values that are gone.
+      if (reloads) setTurn((turn) => turn + 1);
     },
   };
 }

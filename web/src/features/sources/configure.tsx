@@ -87,7 +87,8 @@ export function Configure({
       const asked = { params: { path: { id: source.id } } };
       const now = await data(client.GET("/v1/sources/{id}", asked));
       const { values, taken, clashes } = valuesToSave(base, now, form);
-      let name = unsavedOf(named.latest(), { name: now.name }).name?.to.trim();
+      const sent = unsavedOf(named.latest(), { name: now.name });
+      let name = sent.name?.to.trim();
       const clashesOfName = conflictsOf(named.latest(), { name: now.name }).map(() => ({
         name: "Name",
         before: now.name,
@@ -117,14 +118,14 @@ export function Configure({
           },
         }),
       );
-      return { clashes: [], changed, taken };
+      return { clashes: [], changed, taken, sent, done: form.done };
     },
-    onSuccess: ({ clashes, changed, taken }) => {
+    onSuccess: ({ clashes, changed, taken, sent, done }) => {
       setClashes(clashes);
       if (changed === undefined) return;
-      form.done(taken);
+      done(taken);
       setBase(changed);
-      named.discard();
+      named.saved(sent, { name: changed.name });
       said.done("");
       queries.setQueryData(sourceQuery(source.id).queryKey, changed);
       void queries.invalidateQueries({ queryKey: ["sources"] });
