@@ -68,7 +68,7 @@ function dataCopy(value: unknown, made: Map<unknown, unknown>): unknown {
 }
 
 /** Earlier definitions as the server kept them: a list with names, or an object by name. */
-function previousOf(previous: unknown): Bag {
+export function previousOf(previous: unknown): Bag {
   if (Array.isArray(previous)) return Object.fromEntries((previous as Bag[]).map(({ name, ...definition }) => [String(name), definition]));
   return isObject(previous) ? previous : {};
 }

@@ -1,5 +1,5 @@
 // Async options and additionalProps, called by an editor while props are filled in (spec 2.7.1).
-import { withAdditional } from "./additional.ts";
+import { previousOf, withAdditional } from "./additional.ts";
 import type { CallContext } from "./context.ts";
 import { describeProp } from "./describe.ts";
 import { kindOf } from "./errors.ts";
@@ -57,12 +57,14 @@ function configured(prepared: Prepared, frame: Bag, self: Bag): Bag {
 }
 
 /**
- * A prop as additionalProps leaves it: what it declares holds closures and is made anew, and it may change the options of
- * the component's own. Those are asked without it where it fails, as it does while values that it needs are missing.
+ * A prop as additionalProps leaves it: what it declares holds closures and is made anew. One of the component's own that the
+ * form's last answer of additionalProps does not name is asked without it: it may call an API. So is one where it fails, as it
+ * does while values that it needs are missing.
  */
 async function findProp(prepared: Prepared, name: string, frame: Bag, self: Bag): Promise<ResolvedProp | undefined> {
   const fixed = prepared.props.find((prop) => prop.name === name);
   if (typeof prepared.component.additionalProps !== "function") return fixed;
+  if (fixed && "options" in fixed.definition && !Object.hasOwn(previousOf(frame["previous"]), name)) return fixed;
   try {
     const { all } = await withAdditional(prepared, frame, self);
     bindApps(self, all, prepared, (frame["props"] ?? {}) as Bag);

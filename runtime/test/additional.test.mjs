@@ -11,11 +11,14 @@ test("options of a prop that additionalProps changes or returns anew are those o
   const code = `export default { props: { a: { type: "string", options: ["old"] }, b: { type: "string", async options() { return ["old"]; } }, c: { type: "string", options: ["own"] }, hook: { type: "$.interface.apphook", eventNames: () => ["made"] }, stop: "boolean" },
     additionalProps(existing) { if (this.stop) throw new Error("stop"); existing.a.options = async () => ["changed"]; return { b: { ...existing.b, options: async () => ["anew"] } }; }, run() {} };`;
   const host = await Host.load({ m: code });
-  assert.deepEqual(values(await host.call(1, { kind: "options", prop: "a" })), ["changed"]);
-  assert.deepEqual(values(await host.call(2, { kind: "options", prop: "b" })), ["anew"]);
-  assert.deepEqual(values(await host.call(3, { kind: "options", prop: "c" })), ["own"]);
-  // Where it cannot say, those of the component hold.
-  assert.deepEqual(values(await host.call(4, { kind: "options", prop: "b", props: { stop: true } })), ["old"]);
+  // As the form's last answer of additionalProps named them.
+  const previous = ["a", "b"].map((name) => ({ name, type: "string" }));
+  assert.deepEqual(values(await host.call(1, { kind: "options", prop: "a", previous })), ["changed"]);
+  assert.deepEqual(values(await host.call(2, { kind: "options", prop: "b", previous })), ["anew"]);
+  assert.deepEqual(values(await host.call(3, { kind: "options", prop: "c", previous })), ["own"]);
+  // Where it cannot say, those of the component hold, and so they do before a form has asked it.
+  assert.deepEqual(values(await host.call(4, { kind: "options", prop: "b", previous, props: { stop: true } })), ["old"]);
+  assert.deepEqual(values(await host.call(5, { kind: "options", prop: "b" })), ["old"]);
   assert.deepEqual(values(await host.call(5, { kind: "options", prop: "hook", props: { stop: true } })), ["made"]);
   host.end();
 });

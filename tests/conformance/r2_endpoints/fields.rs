@@ -238,7 +238,7 @@ async fn r1_1_what_a_record_shows_is_taken_back_under_the_same_name() {
     server
         .post(
             "/accounts",
-            &json!({ "app": "acme", "credentials": { "api_key": "k", "domain": "d" } }),
+            &json!({ "app": "acme", "credentials": { "api_key": "k", "domain": "d", "oauth_access_token": "t" } }),
         )
         .await
         .data();
