@@ -64,13 +64,14 @@ function configured(prepared: Prepared, frame: Bag, self: Bag): Bag {
 async function findProp(prepared: Prepared, name: string, frame: Bag, self: Bag): Promise<ResolvedProp | undefined> {
   const fixed = prepared.props.find((prop) => prop.name === name);
   if (typeof prepared.component.additionalProps !== "function") return fixed;
-  if (fixed && "options" in fixed.definition && !Object.hasOwn(previousOf(frame["previous"]), name)) return fixed;
+  const hasOptions = fixed !== undefined && ("options" in fixed.definition || "eventNames" in fixed.definition);
+  if (hasOptions && !Object.hasOwn(previousOf(frame["previous"]), name)) return fixed;
   try {
     const { all } = await withAdditional(prepared, frame, self);
     bindApps(self, all, prepared, (frame["props"] ?? {}) as Bag);
     return all.find((prop) => prop.name === name) ?? fixed;
   } catch (error) {
-    if (!fixed || !("options" in fixed.definition || "eventNames" in fixed.definition)) throw error;
+    if (!hasOptions) throw error;
     return fixed;
   }
 }

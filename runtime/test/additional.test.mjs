@@ -19,7 +19,7 @@ test("options of a prop that additionalProps changes or returns anew are those o
   // Where it cannot say, those of the component hold, and so they do before a form has asked it.
   assert.deepEqual(values(await host.call(4, { kind: "options", prop: "b", previous, props: { stop: true } })), ["old"]);
   assert.deepEqual(values(await host.call(5, { kind: "options", prop: "b" })), ["old"]);
-  assert.deepEqual(values(await host.call(5, { kind: "options", prop: "hook", props: { stop: true } })), ["made"]);
+  assert.deepEqual(values(await host.call(6, { kind: "options", prop: "hook", props: { stop: true } })), ["made"]);
   host.end();
 });
 
