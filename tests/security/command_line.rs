@@ -167,6 +167,7 @@ pub(crate) const COMMANDS: &[&[&str]] = &[
     &["workflows", "runs", "p_x"],
     &["workflows", "delete", "p_x"],
     &["registry", "list"],
+    &["registry", "show", "x"],
     &["registry", "add", "tree"],
     &["registry", "search", "x"],
     &["registry", "update", "x"],
@@ -187,6 +188,7 @@ pub(crate) const COMMANDS: &[&[&str]] = &[
     &["webhooks", "add", "http://127.0.0.1:9/"],
     &["webhooks", "show", "wh_x"],
     &["webhooks", "deliveries", "wh_x"],
+    &["webhooks", "delivery", "wh_x", "whd_x"],
     &["webhooks", "replay", "wh_x"],
     &["webhooks", "delete", "wh_x"],
     &["keys", "list"],
@@ -285,13 +287,11 @@ fn may_be_there(name: &str) -> bool {
 fn leaves(shell: &Shell, of: &[&str]) -> Vec<String> {
     let help = shell.run(&[of, &["--help"]].concat()).ok();
     let listed = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
-    let names = listed
+    let names: Vec<&str> = listed
         .lines()
         .take_while(|line| line.starts_with("  "))
-        .filter(|line| line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase));
-    let names: Vec<&str> = names
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
+        .filter(|line| line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase))
+        .filter_map(|line| line.split_whitespace().next().filter(|name| *name != "help"))
         .collect();
     if names.is_empty() {
         vec![of.join(" ")]

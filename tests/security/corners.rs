@@ -201,10 +201,10 @@ async fn what_is_patched_catches_nothing_of_others() {
     let field = Field::start().await;
     let spy = "const seen = globalThis.seen ??= []; let busy = false; const see = (...all) => { if (busy || seen.length > 10000) return; busy = true; try { for (let n = 0; n < all.length; n++) seen[seen.length] = '' + all[n]; } catch {} busy = false; }; for (const [of, name] of [[JSON, 'stringify'], [JSON, 'parse'], [Array.prototype, Symbol.iterator], [Promise.prototype, 'then'], [Buffer.prototype, 'toString'], [Map.prototype, 'get'], [String.prototype, 'slice']]) { const was = of[name]; of[name] = function (...args) { see(args[0], this); return was.apply(this, args); }; }
       Object.prototype.toJSON = function () { see(Object.keys(this)); return this; };";
-    // It spies in one run, and tells in a later one of the same process.
+    // It spies from its load on: a run that leaves built-ins replaced ends its process.
     let code = format!(
-        "export default {{ name: 'spy', version: '1', props: {{ http: {{ type: '$.interface.http', customResponse: true }} }}, run(event) {{
-           if (event.body.spy) {{ {spy} JSON.stringify(event.body.spy); }} this.http.respond({{ status: 200, body: process.pid + '|' + globalThis.seen.join('|') }}); }} }};"
+        "{spy} export default {{ name: 'spy', version: '1', props: {{ http: {{ type: '$.interface.http', customResponse: true }} }}, run(event) {{
+           if (event.body.spy) JSON.stringify(event.body.spy); this.http.respond({{ status: 200, body: process.pid + '|' + globalThis.seen.join('|') }}); }} }};"
     );
     let source = field.server.source(&code, json!({})).await;
     let tells = async |body: serde_json::Value| {

@@ -119,9 +119,13 @@ impl Engine {
             ));
         }
         let previous = self.previous(caller, &form, request.form.as_deref()).await?;
+        // Props that it left as they are have the options of the component.
+        let changed: Option<Vec<&PropDef>> = previous.as_ref().map(|made| {
+            made.iter().filter(|def| !component.manifest.props.contains(def)).collect()
+        });
         let question = json!({
             "kind": "options", "prop": request.prop_name, "page": request.page, "prev_context": request.prev_context, "query": request.query,
-            "previous": previous.as_deref(),
+            "previous": changed,
         });
         let (subject, previous) = (form.subject(), previous.as_deref());
         let mut logs = Vec::new();
