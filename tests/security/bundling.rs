@@ -102,7 +102,7 @@ fn answer(
     stream.write_all(body)
 }
 
-fn archive(entries: &[Entry<'_>]) -> Vec<u8> {
+pub(crate) fn archive(entries: &[Entry<'_>]) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     for (kind, name, held) in entries {
         let mut header = tar::Header::new_ustar();

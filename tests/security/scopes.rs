@@ -261,7 +261,7 @@ impl Laid {
             ("{event}", emitted["event_id"].as_str().expect("an event").to_owned()),
             ("{emitter}", id(&source).to_owned()),
             ("/file_stores/{name}", "vaulted-files".into()),
-            ("/registries/{name}", "none".into()),
+            ("/registries/{name}", crate::support::registry(server).await),
             ("/data_stores/{id}", id(&store).to_owned()),
             ("/components/registry/{id}", "vault-act".into()),
             ("/actions/{id}", "vault-act".into()),

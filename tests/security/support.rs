@@ -1,8 +1,10 @@
 //! A server with a neighbour, and components that attack.
 
-use millrace_tests::{Answer, Server, answer, endpoint};
+use millrace_tests::{Answer, Client, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
+
+use crate::bundling::archive;
 
 /// The server under attack.
 pub struct Field {
@@ -174,4 +176,22 @@ impl Field {
             answer(self.server.raw(Method::POST, &self.neighbour).json(&json!({ "n": 7 }))).await;
         assert_eq!((reply.status, reply.text.as_str()), (200, "well: 7 undefined"));
     }
+}
+
+/// A registry with one component, under the name that is given back.
+pub async fn registry(server: &Client) -> String {
+    let code = b"export default { key: 'laid', name: 'Laid', version: '1', type: 'action', props: {}, run() {} };";
+    let files = archive(&[(
+        tar::EntryType::Regular,
+        "components/laid/actions/laid/laid.mjs",
+        code.as_slice(),
+    )]);
+    let request = server
+        .raw(Method::POST, "/v1/registries?name=laid")
+        .bearer_auth(&server.api_key)
+        .header("content-type", "application/gzip");
+    let made = answer(request.body(files)).await;
+    // It may be there already.
+    assert!(matches!(made.status, 200 | 409), "{}", made.text);
+    "laid".into()
 }
