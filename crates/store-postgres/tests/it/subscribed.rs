@@ -13,17 +13,21 @@ use crate::own::{NOW, source};
 async fn a_subscription_waits_for_a_deletion_of_its_emitter_that_is_under_way() {
     let Some(database) = fresh().await else { return };
     let (ids, store) = (IdSource::default(), database.open().await);
-    let emitter = source(&database, &ids).await;
+    let (emitter, org) = (source(&database, &ids).await, OrgId::generate(&ids));
+    let other = database.client().await;
+    let organization = format!(
+        "INSERT INTO organizations VALUES ('{org}', '{org}', '{org}', '{org}', '{org}', 0)"
+    );
+    other.batch_execute(&organization).await.expect("an organization");
     let subscription = Subscription {
         id: SubscriptionId::generate(&ids),
-        org_id: OrgId::generate(&ids),
+        org_id: org,
         emitter_id: emitter.to_string(),
         listener_id: "p_b".into(),
         event_name: String::new(),
         from_trigger: false,
         created_at: NOW,
     };
-    let other = database.client().await;
     let deletion = format!("BEGIN; DELETE FROM sources WHERE id = '{emitter}'");
     other.batch_execute(&deletion).await.expect("deletes");
     let subscribes = tokio::spawn({
