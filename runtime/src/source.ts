@@ -44,7 +44,7 @@ async function ranOnce(prepared: Prepared, run: Fn, frame: CallFrame, call: Call
 
 /**
  * Runs code and reports `entered` at its first `await`. Reported before the code, another process might get the processor first, and
- * the next event's code emit before this one's.
+ * begin the next event's code before this one's.
  */
 function entered(call: CallContext, run: () => unknown): unknown {
   const returned = run();
@@ -54,7 +54,10 @@ function entered(call: CallContext, run: () => unknown): unknown {
 
 /** The instance of a call: a run, a hook, an options method or additionalProps share its context. */
 export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext): Bag {
+  const runs = frame["kind"] === "source";
   const emit: Fn = (event, meta) => {
+    // A form emits nothing, and neither does additionalProps that a run calls.
+    if (!runs) return Promise.resolve();
     // Sent before this returns, so that it is kept whether or not the promise is awaited.
     const eventText = jsonText(event, "the emitted event");
     const metaText = meta === undefined || meta === null ? "{}" : jsonText(meta, "the metadata of an emitted event", spellBigInt);
@@ -64,7 +67,6 @@ export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext
     return Promise.resolve();
   };
   const hook = frame["hook"] as string | null | undefined;
-  const runs = frame["kind"] === "source";
   let db: object | undefined;
   const services = {
     emit,

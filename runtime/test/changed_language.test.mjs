@@ -143,11 +143,11 @@ test("a call that puts a built-in back, and a module that replaces one while it 
 test("the process of several calls ends with the last of them, once one left a built-in replaced", async () => {
   const code = `import { setTimeout as later } from "node:timers/promises";
     let replaced; const isReplaced = new Promise((resolve) => (replaced = resolve));
-    export default { async run({ waits }) { if (waits) await isReplaced.then(() => later(50)); else { Array.prototype.at = Array.prototype.map = () => []; replaced(); } } };`;
+    export default { async run({ steps }) { if (steps.trigger.event.waits) await isReplaced.then(() => later(50)); else { Array.prototype.at = Array.prototype.map = () => []; replaced(); } } };`;
   const host = await Host.load({ m: code });
   try {
-    host.send({ t: "call", id: 1, deadline_ms: 5000, module: "m", props: {}, ...workflow({ waits: true }) });
-    host.send({ t: "call", id: 2, deadline_ms: 5000, module: "m", props: {}, ...workflow({ waits: false }) });
+    host.send({ t: "call", id: 1, deadline_ms: 5000, module: "m", props: {}, ...workflow({}, { trigger: { event: { waits: true }, context: { id: "t" } } }) });
+    host.send({ t: "call", id: 2, deadline_ms: 5000, module: "m", props: {}, ...workflow({}) });
     assert.equal(await exitOf(host), 0);
     const ends = host.frames.filter((frame) => frame.t === "done").map(({ id, ok, left_running }) => [id, ok, left_running]);
     assert.deepEqual(ends.sort(), [[1, true, true], [2, true, true]]);

@@ -113,7 +113,7 @@ async fn r2_20_a_test_run_shows_what_each_step_would_send_and_sends_nothing() {
         headers: { Authorization: 'Bearer canary' }, data: { n: 1 } });",
     );
     let tell =
-        step("$.send.emit({ raw_event: { n: 2 }, name: 'told' }); throw new Error('after');");
+        step("$.send.emit({ raw_event: { n: 2 }, name: 'news' }); throw new Error('after');");
     let steps = [("notify", notify.as_str()), ("tell", tell.as_str())];
     let workflow = server.workflow("w", json!([]), &steps).await;
     let test = json!({ "event": { "text": "y".repeat(5000) } });
@@ -131,8 +131,8 @@ async fn r2_20_a_test_run_shows_what_each_step_would_send_and_sends_nothing() {
             { "kind": "http", "target": "POST http://127.0.0.1:9/a", "payload": sent },
         ]);
         assert_eq!(run["steps"][0]["would_send"], expected, "{run}");
-        let told = json!([{ "kind": "emit", "target": "told", "payload": { "raw_event": { "n": 2 }, "name": "told" } }]);
-        assert_eq!((&run["status"], &run["steps"][1]["would_send"]), (&json!("failed"), &told));
+        let sends = json!([{ "kind": "emit", "target": "news", "payload": { "raw_event": { "n": 2 }, "name": "news" } }]);
+        assert_eq!((&run["status"], &run["steps"][1]["would_send"]), (&json!("failed"), &sends));
     }
     assert_eq!(kept["deliveries"], json!([]));
     let emitted = server.get(&format!("/workflows/{}/event_summaries", id(&workflow))).await;

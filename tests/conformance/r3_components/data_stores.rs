@@ -262,8 +262,8 @@ async fn r3_3_a_word_that_is_a_stores_name_opens_no_store() {
     // Code that speaks to the server past the runtime, and reads what it is told: its values are
     // the names of stores, of which no prop is one.
     let forging = "import fs from 'node:fs';
-        const heard = []; const get = Map.prototype.get;
-        Map.prototype.get = function (key) { const got = get.call(this, key); if (typeof got === 'object' && got !== null && 'answered' in got) got.answered = (frame) => heard.push(frame); return got; };
+        const answers = []; const get = Map.prototype.get;
+        Map.prototype.get = function (key) { const got = get.call(this, key); if (typeof got === 'object' && got !== null && 'answered' in got) got.answered = (frame) => answers.push(frame); return got; };
         const ask = (ask, kind, payload) => {
           const text = Buffer.from(JSON.stringify({ t: 'ask', id: 1, ask, kind, payload })); const head = Buffer.alloc(4); head.writeUInt32LE(text.length);
           fs.writeSync(3, Buffer.concat([head, text]));
@@ -271,7 +271,7 @@ async fn r3_3_a_word_that_is_a_stores_name_opens_no_store() {
         export default { name: 'forges', version: '1', type: 'action', props: { word: { type: 'string' } }, async run() {
           ask(1000, 'data_store.set', { store: 'orders', key: 'forged', value: 1 }); ask(1001, 'files.list', { store: 'orders' });
           while (heard.length < 2) await new Promise((go) => setTimeout(go, 10));
-          return heard.sort((a, b) => a.ask - b.ask).map(({ ok, error }) => [ok, error?.code]);
+          return answers.sort((a, b) => a.ask - b.ask).map(({ ok, error }) => [ok, error?.code]);
         } };";
     for props in
         [json!({ "word": "orders" }), json!({ "word": "orders", "nobody_defined": "orders" })]

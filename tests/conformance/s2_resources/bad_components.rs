@@ -1,13 +1,12 @@
 //! Bad components and values of props: each with words that help, and nothing left behind (issue
 //! "Component API, whole").
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
-
 use millrace_tests::cli::Shell;
 use millrace_tests::{Client, Server, answer};
 use reqwest::Method;
 use serde_json::{Value, json};
+
+use super::oauth_provider::Provider;
 
 /// A prop of each type, and for each a value that is none of it.
 const EVERY: &str = "export default { name: 'every', version: '1', props: {
@@ -324,16 +323,8 @@ async fn s3_1_the_same_code_is_one_saved_component() {
 #[tokio::test]
 async fn s2_7_5_an_account_that_its_provider_revoked_fails_the_run_and_is_unhealthy() {
     let server = Server::shared().await;
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/oauth.mjs");
-    let mut provider = Command::new("node")
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("node starts");
-    let mut port = String::new();
-    BufReader::new(provider.stdout.take().expect("a pipe")).read_line(&mut port).expect("a port");
-    let url = format!("http://127.0.0.1:{}", port.trim());
+    let provider = Provider::start();
+    let url = &provider.url;
     let oauth = json!({ "authorize_url": format!("{url}/authorize"), "token_url": format!("{url}/token"), "scopes": ["ended"], "client_id": "client", "client_secret": "s3cret" });
     server
         .post("/apps", &json!({ "name_slug": "acme", "auth_type": "oauth", "oauth": oauth }))
@@ -366,8 +357,6 @@ async fn s2_7_5_an_account_that_its_provider_revoked_fails_the_run_and_is_unheal
     let shown = server.get(&format!("/accounts/{}", account.as_str().expect("an id"))).await.data();
     assert_eq!(shown["healthy"], false);
     assert!(shown["problem"].as_str().is_some_and(|p| p.contains("refused to refresh")), "{shown}");
-    provider.kill().expect("ends");
-    provider.wait().expect("reaps");
 }
 
 #[tokio::test]

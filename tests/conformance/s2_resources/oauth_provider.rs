@@ -1,9 +1,8 @@
 //! OAuth 2 provider of the tests, and what a browser does with it.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 
-use millrace_tests::{Answer, Client, answer};
+use millrace_tests::{Answer, Client, answer, oidc};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -13,21 +12,14 @@ pub(super) const NOON: i64 = 1_795_348_800_000;
 /// A provider in a process of its own. It ends with this value: its standard input is closed.
 pub(super) struct Provider {
     pub(super) url: String,
-    _child: Child,
+    _process: oidc::Provider,
 }
 
 impl Provider {
     pub(super) fn start() -> Self {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/oauth.mjs");
-        let mut child = Command::new("node")
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("node starts");
-        let mut port = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut port).expect("a port");
-        Self { url: format!("http://127.0.0.1:{}", port.trim()), _child: child }
+        let process = oidc::Provider::run(Path::new(script));
+        Self { url: process.url.clone(), _process: process }
     }
 
     pub(super) async fn stats(&self, server: &Client) -> Value {

@@ -1,4 +1,4 @@
-//! Refresh of the tokens of accounts, and what is told of a provider that gives none.
+//! Refresh of the tokens of accounts, and the errors of providers that give none.
 
 use std::time::{Duration, Instant};
 

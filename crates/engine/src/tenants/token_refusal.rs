@@ -10,7 +10,7 @@ use crate::tenants::oauth::provider_secrets::ProviderSecrets;
 /// Characters of a code, and of the words of a provider.
 const CODE_CHARS_MAX: usize = 200;
 const WORDS_CHARS_MAX: usize = 300;
-/// Names of fields that are told of an answer without a token.
+/// Names of fields that an error shows of an answer without a token.
 const NAMES_MAX: usize = 10;
 /// Names of a code, beside `error` or within what it holds.
 const CODES: [&str; 6] = ["errorType", "type", "code", "error_code", "errcode", "status"];

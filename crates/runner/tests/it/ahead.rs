@@ -19,6 +19,11 @@ fn one_call(bench: &Bench, body: &str, isolates_max: u32) -> IsolateSpec {
     IsolateSpec { calls_per_isolate: 1, isolates_max, ..bench.isolate("a", body) }
 }
 
+/// Serves calls that begin in order, in up to four hosts.
+fn in_order(bench: &Bench) -> IsolateSpec {
+    IsolateSpec { in_order: true, ..one_call(bench, "", 4) }
+}
+
 async fn values(calls: Vec<JoinHandle<millrace_runner::CallOutcome>>) -> Vec<Value> {
     let mut values = Vec::new();
     for call in calls {
@@ -159,12 +164,7 @@ async fn where_calls_begin_in_order_each_waits_until_the_code_of_the_one_before_
         if (call.event === 'fails') return done(call.id, 0);
         setTimeout(() => { say('enters'); send({ t: 'entered', id: call.id }); setTimeout(() => done(call.id, 0), 30); }, 30); };";
     let bench = Bench::fake(late).await;
-    let isolate = IsolateSpec {
-        calls_per_isolate: 1,
-        isolates_max: 4,
-        in_order: true,
-        ..bench.isolate("a", "")
-    };
+    let isolate = in_order(&bench);
     let log = Recorder::new();
     let events = ["a", "fails", "b", "c", "d"];
     let calls = events.map(|event| bench.spawn(&isolate, event, LONG, &log));
@@ -191,12 +191,7 @@ async fn a_call_whose_code_does_not_give_way_holds_up_the_next_one_for_a_moment(
         say('given'); if (call.event === 'quick') return done(call.id, 0);
         send({ t: 'awaits', id: call.id }); on.cancel = () => {}; };";
     let bench = Bench::fake(busy).await;
-    let isolate = IsolateSpec {
-        calls_per_isolate: 1,
-        isolates_max: 4,
-        in_order: true,
-        ..bench.isolate("a", "")
-    };
+    let isolate = in_order(&bench);
     let log = Recorder::new();
     let never = bench.spawn(&isolate, "busy", LONG, &log);
     let quick = bench.spawn(&isolate, "quick", LONG, &log);

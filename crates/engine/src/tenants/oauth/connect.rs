@@ -245,7 +245,7 @@ impl Accounts {
             Err(EngineError::Invalid { message, .. }) => ConnectionState::Failed(message.clone()),
             Err(_) => ConnectionState::Failed("the server could not end it; begin again".into()),
         };
-        // The account is there or not, whatever is known of it: who came back is told that.
+        // The answer names the account, also where the state of its connection is not stored.
         if let Err(error) = self.ctx.store.put_connection_state(&org, &connection, state).await {
             tracing::error!(connection.id = %connection, error = %error, "how a connection ended could not be stored");
         }
