@@ -23,7 +23,14 @@ fn client() -> ClientBuilder {
         .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(10))
         .timeout(Duration::from_secs(60))
-        .redirect(redirect::Policy::limited(REDIRECTS_MAX))
+        .redirect(redirect::Policy::custom(|attempt| {
+            let from = attempt.previous().last().map(Url::scheme);
+            // Credentials go along where host and port stay: unencrypted they would be read.
+            if from == Some("https") && attempt.url().scheme() == "http" {
+                return attempt.error("a redirect from https to http is not followed");
+            }
+            redirect::Policy::limited(REDIRECTS_MAX).redirect(attempt)
+        }))
 }
 
 /// A client for the registry.
