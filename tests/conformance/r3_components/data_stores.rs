@@ -270,7 +270,7 @@ async fn r3_3_a_word_that_is_a_stores_name_opens_no_store() {
         };
         export default { name: 'forges', version: '1', type: 'action', props: { word: { type: 'string' } }, async run() {
           ask(1000, 'data_store.set', { store: 'orders', key: 'forged', value: 1 }); ask(1001, 'files.list', { store: 'orders' });
-          while (heard.length < 2) await new Promise((go) => setTimeout(go, 10));
+          while (answers.length < 2) await new Promise((go) => setTimeout(go, 10));
           return answers.sort((a, b) => a.ask - b.ask).map(({ ok, error }) => [ok, error?.code]);
         } };";
     for props in
