@@ -54,7 +54,7 @@ pub(crate) async fn create(c: &Client, a: &Account) -> StoreResult<()> {
 pub(crate) async fn update(c: &Client, a: &Account) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE accounts SET name = $3, credentials = $4, healthy = $5, problem = $6, expires_at = $7, version = $8, updated_at = $9, external_user_id = $10, refreshing_until = NULL
+        "UPDATE accounts SET name = $3, credentials = $4, healthy = $5, problem = $6, expires_at = $7, version = $8, updated_at = $9, external_user_id = $10
          WHERE id = $1 AND org_id = $2 AND version = $8::bigint - 1",
         &[
             &a.id.as_str(),
@@ -84,14 +84,13 @@ pub(crate) async fn claim_refresh(
     Ok(execute(c, sql, &[&id.as_str(), &version, &now.ms(), &until.ms()]).await? > 0)
 }
 
-pub(crate) async fn release_refresh(c: &Client, id: &AccountId, version: i64) -> StoreResult<()> {
-    execute(
-        c,
-        "UPDATE accounts SET refreshing_until = NULL WHERE id = $1 AND version = $2",
-        &[&id.as_str(), &version],
-    )
-    .await
-    .map(|_| ())
+pub(crate) async fn release_refresh(
+    c: &Client,
+    id: &AccountId,
+    until: Timestamp,
+) -> StoreResult<()> {
+    let sql = "UPDATE accounts SET refreshing_until = NULL WHERE id = $1 AND refreshing_until = $2";
+    execute(c, sql, &[&id.as_str(), &until.ms()]).await.map(|_| ())
 }
 
 pub(crate) async fn delete(c: &Client, org: &OrgId, id: &AccountId) -> StoreResult<bool> {

@@ -92,8 +92,8 @@ pub trait Nodes: Send + Sync + 'static {
         Ok(())
     }
     /// Takes an account of that version to refresh its token; false where another server has, until
-    /// a time that is not over by `now`, or where the account is another by now.
-    /// [`Accounts::update_account`](crate::Accounts::update_account) ends it.
+    /// a time that is not over by `now`, or where the account is another by now. Changes of the
+    /// account meanwhile leave the claim as it is.
     async fn claim_refresh(
         &self,
         _id: &AccountId,
@@ -103,9 +103,9 @@ pub trait Nodes: Send + Sync + 'static {
     ) -> StoreResult<bool> {
         Ok(true)
     }
-    /// Ends what [`Nodes::claim_refresh`](crate::Nodes::claim_refresh) began, where no token came
-    /// of it.
-    async fn release_refresh(&self, _id: &AccountId, _version: i64) -> StoreResult<()> {
+    /// Ends the claim that [`Nodes::claim_refresh`](crate::Nodes::claim_refresh) gave until that
+    /// time. A later one of another server stays.
+    async fn release_refresh(&self, _id: &AccountId, _until: Timestamp) -> StoreResult<()> {
         Ok(())
     }
 }

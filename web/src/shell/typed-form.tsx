@@ -5,6 +5,7 @@ import { body, client } from "~/api/client";
 import { actorsQuery } from "~/api/queries";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
+import type { Change } from "~/ui/changes";
 import { ValueChanges } from "~/ui/value-changes";
 import { useRefusal } from "./session";
 import type { TypedFields, TypedForm } from "./use-typed-form";
@@ -48,24 +49,45 @@ export function ChangedMeanwhile({
   fieldOf?: (name: string) => string;
 }) {
   const { conflicts, stored, textOf, decide } = form;
-  const author = useAuthor(record, conflicts.map(fieldOf));
-  if (conflicts.length === 0) return null;
+  return (
+    <Theirs
+      record={record}
+      fields={conflicts.map(fieldOf)}
+      changes={conflicts.map((name) => ({
+        name: labelOf(name),
+        before: stored[name] || undefined,
+        after: textOf(name) || undefined,
+      }))}
+      onDecide={decide}
+    />
+  );
+}
+
+/** Asks whose values stay, of those that somebody else changed and this person did too. */
+export function Theirs({
+  record,
+  fields,
+  changes,
+  onDecide,
+}: {
+  /** Id of the record, by which the audit log names it. */
+  record: string;
+  /** Names in the API of the fields in question. */
+  fields: readonly string[];
+  changes: readonly Change[];
+  onDecide: (mine: boolean) => void;
+}) {
+  const author = useAuthor(record, fields);
+  if (changes.length === 0) return null;
   return (
     <Banner kind="waits" role="alert" title={`${author ?? "Somebody else"} changed this meanwhile`}>
       What you typed is not saved. From what is stored now to what you typed:
-      <ValueChanges
-        label="Theirs and yours"
-        changes={conflicts.map((name) => ({
-          name: labelOf(name),
-          before: stored[name] || undefined,
-          after: textOf(name) || undefined,
-        }))}
-      />
+      <ValueChanges label="Theirs and yours" changes={changes} />
       <div className="row banner-acts">
-        <Button size="sm" onClick={() => decide(true)}>
+        <Button size="sm" onClick={() => onDecide(true)}>
           Save mine over it
         </Button>
-        <Button size="sm" onClick={() => decide(false)}>
+        <Button size="sm" onClick={() => onDecide(false)}>
           Take theirs
         </Button>
       </div>

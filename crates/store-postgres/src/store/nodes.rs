@@ -32,7 +32,7 @@ impl Nodes for PostgresStore {
     ) -> StoreResult<bool> {
         statement!(self.db, "refresh", |c| accounts::claim_refresh(&c, id, version, now, until))
     }
-    async fn release_refresh(&self, id: &AccountId, version: i64) -> StoreResult<()> {
-        statement!(self.db, "refresh", |c| accounts::release_refresh(&c, id, version))
+    async fn release_refresh(&self, id: &AccountId, until: Timestamp) -> StoreResult<()> {
+        statement!(self.db, "refresh", |c| accounts::release_refresh(&c, id, until))
     }
 }

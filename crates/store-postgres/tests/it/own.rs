@@ -559,10 +559,14 @@ async fn one_server_at_a_time_refreshes_an_account() {
     assert!(!claim(&a, 1, 99).await);
     // Who ended without a word is waited for no longer than it said.
     assert!(claim(&b, 1, 100).await);
-    b.release_refresh(&account.id, 1).await.expect("lets go");
+    a.release_refresh(&account.id, NOW.plus_ms(100)).await.expect("lets go");
+    assert!(!claim(&a, 1, 101).await, "the claim of another stays");
+    b.release_refresh(&account.id, NOW.plus_ms(200)).await.expect("lets go");
     assert!(claim(&a, 1, 101).await);
     account.version = 2;
-    a.update_account(account.clone()).await.expect("refreshed");
+    b.update_account(account.clone()).await.expect("renamed");
+    assert!(!claim(&b, 2, 102).await, "whoever renames an account does not end its refresh");
+    a.release_refresh(&account.id, NOW.plus_ms(201)).await.expect("lets go");
     assert!(!claim(&b, 1, 102).await, "it is another by now");
     assert!(claim(&b, 2, 102).await);
 }

@@ -5,6 +5,7 @@ import type { FormTarget } from "~/api/components";
 import { isObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { accountsOf, accountUsesQuery, appQuery } from "~/api/queries";
+import type { Account } from "~/api/schema";
 import { useConnect } from "~/shell/connect";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
@@ -29,7 +30,7 @@ const stored = (id: string) => ({ authProvisionId: id });
 /** An account of the app: which, whether it is healthy, and connecting one here. */
 export function AccountField({ form, prop, control }: Props) {
   const app = prop.app ?? "";
-  const { data: accounts = [], isPending, refetch } = useQuery(accountsOf(app));
+  const { data: accounts = [], isPending, isSuccess, refetch } = useQuery(accountsOf(app));
   const { data: record } = useQuery(appQuery(app));
   const connect = useConnect();
   const refused = useRefusal("full");
@@ -47,6 +48,7 @@ export function AccountField({ form, prop, control }: Props) {
     form.choose(prop.name, { kind: "value", value: next });
   };
   const unhealthy = account !== undefined && !account.healthy;
+  const isGone = chosen !== null && account === undefined && isSuccess;
   return (
     <>
       <div className="account">
@@ -118,8 +120,18 @@ export function AccountField({ form, prop, control }: Props) {
         </Button>
       </div>
       {account !== undefined && <Uses account={account.id} but={form.target} />}
-      {unhealthy && <Message error={account.problem ?? "The provider refuses this account."} />}
+      {account !== undefined && <Health account={account} />}
+      {isGone && <Message error="The account chosen here is gone. Choose or connect another." />}
     </>
+  );
+}
+
+/** Why the account cannot be used, or what its provider said last while it still can. */
+function Health({ account: { healthy, problem } }: { account: Account }) {
+  return healthy ? (
+    <Message hint={problem} />
+  ) : (
+    <Message error={problem ?? "The provider refuses this account."} />
   );
 }
 

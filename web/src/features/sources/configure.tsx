@@ -14,6 +14,7 @@ import { useKeptField } from "~/shell/kept-text";
 import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
 import { conflictsOf, unsavedOf } from "~/shell/typed-fields";
+import { Theirs } from "~/shell/typed-form";
 import { useTypedFields } from "~/shell/use-typed-form";
 import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
@@ -27,6 +28,9 @@ import { ValueChanges } from "~/ui/value-changes";
 import { formChanges, type Stored, valuesToSave } from "./changes";
 import type { FormState } from "./deploy";
 import { sourceQuery, sourceVersionsQuery } from "./queries";
+
+/** Label of the field of the source's name. */
+const NAME = "Name";
 
 type Form = FormState & { changed: boolean; reset: () => void };
 
@@ -90,7 +94,7 @@ export function Configure({
       const sent = unsavedOf(named.latest(), { name: now.name });
       let name = sent.name?.to.trim();
       const clashesOfName = conflictsOf(named.latest(), { name: now.name }).map(() => ({
-        name: "Name",
+        name: NAME,
         before: now.name,
         after: name,
       }));
@@ -149,7 +153,7 @@ export function Configure({
       {refused !== undefined && <Banner title={refused} />}
       <Fields className="fields" locked={refused !== undefined}>
         <div className="configure-name">
-          <Field label="Name">
+          <Field label={NAME}>
             {(control) => (
               <Input
                 {...control}
@@ -187,26 +191,12 @@ export function Configure({
           {sentence(save.error)}
         </Banner>
       )}
-      {clashes.length > 0 && (
-        <Banner
-          kind="waits"
-          role="alert"
-          title="Somebody else changed these meanwhile"
-          act={
-            <>
-              <Button size="sm" onClick={() => save.mutate("theirs")}>
-                Keep theirs
-              </Button>
-              <Button size="sm" onClick={() => save.mutate("mine")}>
-                Save mine
-              </Button>
-            </>
-          }
-        >
-          Nothing was saved yet. From what is live now to what you typed:
-          <ValueChanges changes={clashes} label="Theirs and yours" />
-        </Banner>
-      )}
+      <Theirs
+        record={source.id}
+        fields={clashes.map(({ name }) => (name === NAME ? "name" : "configured_props"))}
+        changes={clashes}
+        onDecide={(mine) => save.mutate(mine ? "mine" : "theirs")}
+      />
       <div className="configure-bar">
         <Button
           look="primary"

@@ -166,17 +166,20 @@ impl Accounts {
         if end <= now.plus_ms(ahead) { Need::Soon } else { Need::Nothing }
     }
 
-    /// Refreshes the token, or waits for another server that does.
+    /// Refreshes the token, or waits for another server that does. A change that leaves the need
+    /// as it was, such as another name, ends neither.
     async fn refresh_once(&self, mut account: Account) -> Result<Account, EngineError> {
         let began = Instant::now();
+        let need = self.need(&account);
         loop {
             let (now, version) = (self.ctx.now(), account.version);
             let until = now.plus_ms(i64::try_from(REFRESH_MAX.as_millis()).unwrap_or(i64::MAX));
             if self.ctx.store.claim_refresh(&account.id, version, now, until).await? {
                 let id = account.id.clone();
                 let done = self.refresh(account).await;
-                if done.as_ref().map_or(true, |account| account.version == version) {
-                    self.ctx.store.release_refresh(&id, version).await?;
+                // A claim that stays ends by itself; the token is good all the same.
+                if let Err(error) = self.ctx.store.release_refresh(&id, until).await {
+                    tracing::warn!(account.id = %id, %error, "the claim of a refresh stays for now");
                 }
                 return done;
             }
@@ -187,7 +190,8 @@ impl Accounts {
             let Some(current) = self.ctx.store.account(&account.org_id, &account.id).await? else {
                 return Ok(account);
             };
-            if current.version != version {
+            let is_another = current.expires_at != account.expires_at;
+            if current.version != version && (is_another || self.need(&current) != need) {
                 return Ok(current);
             }
             account = current;
