@@ -13,6 +13,7 @@ mod tidy_docs;
 mod tidy_engine;
 mod tidy_headers;
 mod tidy_lines;
+mod tidy_names;
 mod tidy_web;
 mod up;
 mod web;

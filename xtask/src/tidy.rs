@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::tidy_names::Names;
 use crate::{tidy_docs, tidy_engine, tidy_headers, tidy_lines, tidy_web};
 
 /// Room, and the rooms it may use. The binary may use all.
@@ -38,6 +39,7 @@ const MACHINE_PATHS: &[&str] =
 /// Fails with all that is not tidy.
 pub fn tidy(root: &Path) -> Result<()> {
     let (mut problems, mut long) = (Vec::new(), tidy_lines::LongFiles::read(root)?);
+    let mut names = Names::default();
     for entry in std::fs::read_dir(root.join("crates"))? {
         room(&entry?.path(), &mut problems)?;
     }
@@ -56,6 +58,7 @@ pub fn tidy(root: &Path) -> Result<()> {
         }
         tidy_headers::file(path, &text, &mut problems);
         tidy_docs::page(root, &tracked, path, &text, &mut problems);
+        names.file(path, &text);
         if let Ok(inner) = path.strip_prefix("crates/engine/src") {
             tidy_engine::file(inner, &text, &mut problems);
         }
@@ -64,6 +67,7 @@ pub fn tidy(root: &Path) -> Result<()> {
         }
     }
     long.rest(&mut problems);
+    names.rest(&mut problems);
     if problems.is_empty() { Ok(()) } else { bail!("not tidy:\n  {}", problems.join("\n  ")) }
 }
 

@@ -547,12 +547,8 @@ async fn one_server_at_a_time_refreshes_an_account() {
     a.create_account(account.clone()).await.expect("stores");
     let claim = |store: &std::sync::Arc<dyn Store>, version: i64, now: i64| {
         let (store, id) = (store.clone(), account.id.clone());
-        async move {
-            store
-                .claim_refresh(&id, version, NOW.plus_ms(now), NOW.plus_ms(now + 100))
-                .await
-                .expect("answers")
-        }
+        let (now, until) = (NOW.plus_ms(now), NOW.plus_ms(now + 100));
+        async move { store.claim_refresh(&id, version, now, until).await.expect("answers") }
     };
     let (from_a, from_b) = tokio::join!(claim(&a, 1, 0), claim(&b, 1, 0));
     assert!(from_a != from_b, "one of them");
