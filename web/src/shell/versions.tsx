@@ -5,13 +5,14 @@ import "./versions.css";
 import { GitCompare, History } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { sentence } from "~/api/errors";
-import { Banner } from "~/ui/banner";
+import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { Dialog } from "~/ui/dialog";
 import { Select } from "~/ui/select";
 import { Tag } from "~/ui/tag";
 import { When } from "~/ui/time";
+import { ReadFailed } from "./read-failed";
 import { useRefusal } from "./session";
 
 export type Version = {
@@ -176,6 +177,36 @@ function firstPair(
   return before === undefined ? [id, live ?? id] : [before.id, id];
 }
 
+type Read<R> = { data: R | undefined; error: Error | null; refetch: () => unknown };
+
+/** Why nothing may be confirmed by a difference of these two. */
+export function unreadOf(...versions: readonly Read<unknown>[]): string | undefined {
+  if (versions.every(({ data }) => data !== undefined)) return undefined;
+  return versions.some(({ error }) => error !== null)
+    ? "The difference could not be read."
+    : "The difference is being read.";
+}
+
+/** What two versions hold, once both are read. */
+export function BothVersions<R>({
+  before,
+  after,
+  children,
+}: {
+  before: Read<R>;
+  after: Read<R>;
+  children: (before: R, after: R) => ReactNode;
+}) {
+  const [one, other] = [before.data, after.data];
+  if (one !== undefined && other !== undefined) return children(one, other);
+  const error = before.error ?? after.error;
+  if (error === null) return <SkeletonRows rows={4} />;
+  const again = () => {
+    for (const each of [before, after]) if (each.data === undefined) void each.refetch();
+  };
+  return <ReadFailed what="The difference" error={error} again={again} />;
+}
+
 /** Asks before an earlier version becomes live again, with what changes by it. */
 export function GoBack({
   name,
@@ -183,6 +214,7 @@ export function GoBack({
   says,
   busy,
   error,
+  refused,
   onGo,
   onClose,
   children,
@@ -193,13 +225,15 @@ export function GoBack({
   says: string;
   busy: boolean;
   error: Error | null;
+  /** Why it cannot be confirmed: what changes is not shown. */
+  refused: string | undefined;
   onGo: () => void;
   onClose: () => void;
   /** What changes against the version that is live. */
   children: ReactNode;
 }) {
   const go = () => {
-    if (!busy) onGo();
+    if (!busy && refused === undefined) onGo();
   };
   return (
     <Dialog
@@ -219,6 +253,7 @@ export function GoBack({
             icon={History}
             keys="mod+enter"
             busy={busy && "Going back…"}
+            refused={refused}
             onClick={go}
           >
             Go back to v{to.version}

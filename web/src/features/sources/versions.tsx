@@ -7,7 +7,7 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import type { Source, SourceDeployment } from "~/api/schema";
 import { ListState } from "~/shell/list-state";
-import { CompareVersions, GoBack, VersionTable } from "~/shell/versions";
+import { BothVersions, CompareVersions, GoBack, unreadOf, VersionTable } from "~/shell/versions";
 import { Empty } from "~/ui/banner";
 import { DiffView } from "~/ui/code/diff-view";
 import { say } from "~/ui/toast";
@@ -56,7 +56,7 @@ export function SourceVersions({
                 onClose={() => onCompare(undefined)}
               >
                 {(before, after) => (
-                  <Changes source={source.id} before={before.id} after={after.id} />
+                  <Compared source={source.id} before={before.id} after={after.id} />
                 )}
               </CompareVersions>
             )}
@@ -70,10 +70,17 @@ export function SourceVersions({
   );
 }
 
-function Changes({ source, before, after }: { source: string; before: string; after: string }) {
-  const { data: one } = useQuery(sourceVersionQuery(source, before));
-  const { data: other } = useQuery(sourceVersionQuery(source, after));
-  if (one === undefined || other === undefined) return null;
+function Compared({ source, before, after }: { source: string; before: string; after: string }) {
+  const one = useQuery(sourceVersionQuery(source, before));
+  const other = useQuery(sourceVersionQuery(source, after));
+  return (
+    <BothVersions before={one} after={other}>
+      {(before, after) => <Changes before={before} after={after} />}
+    </BothVersions>
+  );
+}
+
+function Changes({ before: one, after: other }: Record<"before" | "after", SourceDeployment>) {
   const values = sourceChanges(one, other);
   const isSameCode = one.code === other.code;
   if (values.length === 0 && isSameCode)
@@ -102,6 +109,11 @@ function Back({
   onClose: () => void;
 }) {
   const queries = useQueryClient();
+  const runs = useQuery({
+    ...sourceVersionQuery(source.id, live ?? ""),
+    enabled: live !== undefined,
+  });
+  const wanted = useQuery(sourceVersionQuery(source.id, to.id));
   const back = useMutation({
     mutationFn: () =>
       data(
@@ -130,10 +142,11 @@ function Back({
       says="Its events, its log and what it stored stay. Secrets go back too, unseen."
       busy={back.isPending}
       error={back.error}
+      refused={live === undefined ? undefined : unreadOf(runs, wanted)}
       onGo={() => back.mutate()}
       onClose={onClose}
     >
-      {live !== undefined && <Changes source={source.id} before={live} after={to.id} />}
+      {live !== undefined && <Compared source={source.id} before={live} after={to.id} />}
     </GoBack>
   );
 }

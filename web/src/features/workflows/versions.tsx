@@ -5,7 +5,7 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import type { Deployment } from "~/api/schema";
 import { ListState } from "~/shell/list-state";
-import { CompareVersions, GoBack, VersionTable } from "~/shell/versions";
+import { BothVersions, CompareVersions, GoBack, unreadOf, VersionTable } from "~/shell/versions";
 import { Empty } from "~/ui/banner";
 import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
@@ -76,16 +76,22 @@ function runsInWords(runs: Deployment["runs"]): string {
 
 function Changes({ before, after }: { before: string; after: string }) {
   const { base } = useBuilder().state;
-  const { data: one } = useQuery(deploymentQuery(base.id, before));
-  const { data: other } = useQuery(deploymentQuery(base.id, after));
-  if (one === undefined || other === undefined) return null;
-  return <VersionChanges before={one} after={other} none="Nothing differs." />;
+  const one = useQuery(deploymentQuery(base.id, before));
+  const other = useQuery(deploymentQuery(base.id, after));
+  return (
+    <BothVersions before={one} after={other}>
+      {(before, after) => <VersionChanges before={before} after={after} none="Nothing differs." />}
+    </BothVersions>
+  );
 }
 
 function Back({ to, onClose }: { to: Deployment; onClose: () => void }) {
   const builder = useBuilder();
   const queries = useQueryClient();
   const { base } = builder.state;
+  const live = base.deployment_id;
+  const runs = useQuery({ ...deploymentQuery(base.id, live ?? ""), enabled: live !== null });
+  const wanted = useQuery(deploymentQuery(base.id, to.id));
   const path = { id: base.id };
   const back = useMutation({
     mutationFn: async () => {
@@ -120,10 +126,11 @@ function Back({ to, onClose }: { to: Deployment; onClose: () => void }) {
       says="The draft goes back too, unless it holds what was never deployed."
       busy={back.isPending}
       error={back.error}
+      refused={live === null ? undefined : unreadOf(runs, wanted)}
       onGo={() => back.mutate()}
       onClose={onClose}
     >
-      {base.deployment_id !== null && <Changes before={base.deployment_id} after={to.id} />}
+      {live !== null && <Changes before={live} after={to.id} />}
     </GoBack>
   );
 }
