@@ -1,4 +1,4 @@
-/** Dialog that confirms the cancelling of several runs, with their number. */
+/** Dialog that confirms the cancelling of runs, with their number. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
@@ -48,7 +48,9 @@ export function CancelDialog({
       void queries.invalidateQueries({ queryKey: ["runs"] });
       say({
         title: `${plural(cancelled, "run")} cancelled`,
-        ...(cancelled < of ? { about: "The others went on or ended meanwhile." } : {}),
+        ...(cancelled < of
+          ? { about: `${of === 1 ? "It" : "The others"} went on or ended meanwhile.` }
+          : {}),
         shape: "cancelled",
       });
       onDone();
@@ -61,7 +63,7 @@ export function CancelDialog({
       onClose={onClose}
       title={many === undefined ? "Cancel runs?" : `Cancel ${number(many)}?`}
       act={many === undefined ? "Cancel runs" : `Cancel ${number(many)}`}
-      keep="Keep them"
+      keep={many === 1 ? "Keep it" : "Keep them"}
       busy={cancel.isPending && "Cancelling…"}
       error={error === null ? undefined : sentence(error)}
       onConfirm={() => {
@@ -75,7 +77,8 @@ export function CancelDialog({
       ) : (
         <p>
           {number(many)} {says} {many === 1 ? "waits" : "wait"}, queued or paused, and{" "}
-          {many === 1 ? "ends" : "end"} as cancelled. What they did stays done.
+          {many === 1 ? "ends" : "end"} as cancelled. What {many === 1 ? "it" : "they"} did stays
+          done.
         </p>
       )}
     </Confirm>

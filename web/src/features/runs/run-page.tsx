@@ -1,7 +1,7 @@
 /** Page of a run: head, time line, chosen step, log. */
 
 import "./run-page.css";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import {
   ChevronDown,
@@ -13,8 +13,7 @@ import {
   RotateCcw,
   StepForward,
 } from "lucide-react";
-import { client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
+import { useState } from "react";
 import { textOf } from "~/api/json";
 import { isFinal, type RunDetail } from "~/api/runs";
 import { useLive } from "~/api/stream";
@@ -33,6 +32,7 @@ import { Log } from "~/ui/log";
 import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
 import { useNow } from "~/ui/time";
 import { say } from "~/ui/toast";
+import { CancelDialog } from "./cancel-dialog";
 import { issueText } from "./issue";
 import { useKin } from "./kin";
 import { type Plan, type PlannedStep, planQuery, runQuery, sourcePlanQuery } from "./queries";
@@ -152,12 +152,7 @@ function Acts({ run }: { run: RunDetail }) {
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
   const open = () => replay({ kind: "one", run: run.id });
-  const cancel = useMutation({
-    mutationFn: () =>
-      data(client.POST("/v1/runs/{id}/cancel", { params: { path: { id: run.id } } })),
-    onSuccess: () => void queries.invalidateQueries({ queryKey: runQuery(run.id).queryKey }),
-    onError: (error) => say({ title: "The run was not cancelled", about: sentence(error) }),
-  });
+  const [asks, setAsks] = useState(false);
   const edit = () =>
     void navigate({
       to: "/workflows/$id/edit",
@@ -172,7 +167,7 @@ function Acts({ run }: { run: RunDetail }) {
     replay: isFinal(run.status) && refused === undefined ? open : () => {},
     link: () => void copyLink(),
     edit: run.isWorkflow ? edit : undefined,
-    cancel: cancels && refused === undefined ? () => cancel.mutate() : undefined,
+    cancel: cancels && refused === undefined ? () => setAsks(true) : undefined,
   });
   return (
     <>
@@ -192,15 +187,20 @@ function Acts({ run }: { run: RunDetail }) {
         </Button>
       )}
       {cancels && (
-        <Button
-          icon={CircleSlash}
-          keys="c"
-          refused={refused}
-          busy={cancel.isPending && "Cancelling…"}
-          onClick={() => cancel.mutate()}
-        >
-          Cancel run
+        <Button icon={CircleSlash} keys="c" refused={refused} onClick={() => setAsks(true)}>
+          Cancel run…
         </Button>
+      )}
+      {asks && (
+        <CancelDialog
+          wanted={{ runs: [run.id] }}
+          says={`of ${run.ownerName ?? run.ownerId}`}
+          onClose={() => setAsks(false)}
+          onDone={() => {
+            setAsks(false);
+            void queries.invalidateQueries({ queryKey: runQuery(run.id).queryKey });
+          }}
+        />
       )}
       {isFinal(run.status) && (
         <Button icon={RotateCcw} keys="r" refused={refused} onClick={open}>
