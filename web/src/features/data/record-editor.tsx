@@ -46,8 +46,10 @@ export function Stored({
         act: {
           label: "Undo",
           onClick: () => {
-            void writeRecord(store, recordKey, had).then(() =>
-              queries.invalidateQueries({ queryKey: ["data-store", store] }),
+            void writeRecord(store, recordKey, had).then(
+              () => queries.invalidateQueries({ queryKey: ["data-store", store] }),
+              (error: Error) =>
+                say({ title: `${recordKey} was not brought back`, about: sentence(error) }),
             );
           },
         },
@@ -55,6 +57,7 @@ export function Stored({
       onGone();
       void queries.invalidateQueries({ queryKey: ["data-store", store] });
     },
+    onError: (error) => say({ title: `${recordKey} was not deleted`, about: sentence(error) }),
   });
   if (record === undefined) {
     return error === null ? null : <ReadFailed what="The value" error={error} again={refetch} />;

@@ -9,7 +9,7 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { ownersQuery, subscriptionsQuery } from "~/api/queries";
-import type { Subscription } from "~/api/schema";
+import type { AutoSubscription, Subscription } from "~/api/schema";
 import { FormDialog } from "~/shell/form-dialog";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal, useSession } from "~/shell/session";
@@ -136,7 +136,10 @@ export function ListenersPage() {
                     </td>
                     <Thing of={nameOfId(auto.listener_id)} />
                     <td>
-                      <EndAuto id={auto.id} />
+                      <EndAuto
+                        of={auto}
+                        name={nameOfId(auto.listener_id)?.name ?? auto.listener_id}
+                      />
                     </td>
                   </tr>
                 ))}
@@ -167,6 +170,7 @@ function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId:
   const back = useMutation({
     mutationFn: () => data(client.POST("/v1/subscriptions", { params: { query } })),
     onSuccess: changed,
+    onError: (error) => say({ title: `${toName} does not listen again`, about: sentence(error) }),
   });
   const end = useMutation({
     mutationFn: () => data(client.DELETE("/v1/subscriptions", { params: { query } })),
@@ -218,19 +222,43 @@ function Thing({ of }: { of: ReturnType<Named> }) {
   );
 }
 
-function EndAuto({ id }: { id: string }) {
+function EndAuto({ of, name }: { of: AutoSubscription; name: string }) {
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
+  const changed = () => queries.invalidateQueries({ queryKey: autoSubscriptionsQuery.queryKey });
+  const back = useMutation({
+    mutationFn: () => {
+      const { listener_id } = of;
+      const event_name = of.event_name === "$logs" ? "$logs" : "$errors";
+      return data(
+        client.POST("/v1/auto_subscriptions", { params: { query: { listener_id, event_name } } }),
+      );
+    },
+    onSuccess: changed,
+    onError: (error) => say({ title: `${name} does not listen again`, about: sentence(error) }),
+  });
   const end = useMutation({
     mutationFn: () =>
-      data(client.DELETE("/v1/auto_subscriptions/{id}", { params: { path: { id } } })),
+      data(client.DELETE("/v1/auto_subscriptions/{id}", { params: { path: { id: of.id } } })),
     onSuccess: () => {
-      say({ title: "It ends", about: "The subscriptions that it made stay." });
-      void queries.invalidateQueries({ queryKey: autoSubscriptionsQuery.queryKey });
+      say({
+        title: `${name} listens to no later workflow or source`,
+        about: "The subscriptions that it has stay.",
+        act: { label: "Undo", onClick: () => back.mutate() },
+      });
+      void changed();
     },
+    onError: (error) => say({ title: "Nothing was changed", about: sentence(error) }),
   });
   if (refused !== undefined) return null;
-  return <IconButton icon={X} size="sm" label="End it" onClick={() => end.mutate()} />;
+  return (
+    <IconButton
+      icon={X}
+      size="sm"
+      label={`End: ${name} listens to every later workflow and source`}
+      onClick={() => end.mutate()}
+    />
+  );
 }
 
 function Make({
