@@ -14,6 +14,7 @@ import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
 import type { Workflow } from "~/api/schema";
 import { HeldByDev } from "~/shell/held-by-dev";
+import { keep, keptOf } from "~/shell/kept";
 import { useRefusal } from "~/shell/session";
 import { shortcuts, useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
@@ -33,7 +34,13 @@ import { ChangedElsewhereNotice } from "./changed-elsewhere";
 import { DeployDialog } from "./deploy-dialog";
 import { differences } from "./differences";
 import { DeployedElsewhere, useLiveVersion } from "./live-version";
-import { BuilderContext, SIGNED_OUT, useBuilder, useBuilderState } from "./use-builder";
+import {
+  type Builder,
+  BuilderContext,
+  SIGNED_OUT,
+  useBuilder,
+  useBuilderState,
+} from "./use-builder";
 import { useFailing } from "./use-failing";
 import { WorkflowCommands } from "./workflow-commands";
 
@@ -320,9 +327,7 @@ function Notices() {
                 <Button size="sm" onClick={() => builder.settleOlder(true)}>
                   Take it
                 </Button>
-                <Button size="sm" look="quiet" onClick={() => builder.settleOlder(false)}>
-                  Let it go
-                </Button>
+                <DiscardOlder of={builder.older} />
               </span>
             }
           >
@@ -334,6 +339,30 @@ function Notices() {
       )}
       {builder.elsewhere !== undefined && <ChangedElsewhereNotice error={builder.elsewhere} />}
     </div>
+  );
+}
+
+/** Discards what another draft was typed over; until the message goes, it can be brought back. */
+function DiscardOlder({ of }: { of: NonNullable<Builder["older"]> }) {
+  const { settleOlder, setOlder } = useBuilder();
+  const discard = () => {
+    const kept = keptOf(of.name)?.value;
+    settleOlder(false);
+    say({
+      title: `What you typed at ${minute(of.at)} is discarded`,
+      act: {
+        label: "Undo",
+        onClick: () => {
+          keep(of.name, kept);
+          setOlder(of);
+        },
+      },
+    });
+  };
+  return (
+    <Button size="sm" look="quiet" onClick={discard}>
+      Discard it
+    </Button>
   );
 }
 

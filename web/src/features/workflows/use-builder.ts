@@ -318,12 +318,12 @@ export function useBuilderState(workflow: Workflow) {
     stuck: stuckOf(),
     saveNow,
     older,
-    /** Takes what was kept over an older draft, or lets it go. */
+    setOlder,
+    /** Takes what was kept over an older draft, or discards it. */
     settleOlder(take: boolean) {
-      if (take && older !== undefined) {
-        act({ type: "edit", draft: older.draft, says: "what was typed before" });
-      }
-      if (older !== undefined) forget(older.name);
+      if (older === undefined) return;
+      if (take) act({ type: "edit", draft: older.draft, says: "what was typed before" });
+      forget(older.name);
       setOlder(undefined);
     },
     edit(draft: Draft, says: string, at?: string) {
