@@ -122,6 +122,8 @@ function Row({ of }: { of: Member }) {
   const { user } = useSession();
   const refused = useRefusal("full");
   const [open, setOpen] = useState(false);
+  /** A role with which one can no longer give oneself another. */
+  const [lower, setLower] = useState<Role>();
   const params = { params: { path: { id: of.id } } };
   const again = () => {
     void queries.invalidateQueries({ queryKey: ["members"] });
@@ -129,9 +131,19 @@ function Row({ of }: { of: Member }) {
   };
   const turn = useMutation({
     mutationFn: (role: Role) => data(client.PUT("/v1/members/{id}", { ...params, body: { role } })),
-    onSuccess: again,
-    onError: (error) => say({ title: sentence(error) }),
+    onSuccess: () => {
+      setLower(undefined);
+      again();
+    },
+    onError: (error) => {
+      if (lower === undefined) say({ title: sentence(error) });
+    },
   });
+  const choose = (role: Role) => {
+    turn.reset();
+    if (of.id === user.id && role !== of.role) setLower(role);
+    else turn.mutate(role);
+  };
   const end = useMutation({
     mutationFn: () => data(client.DELETE("/v1/members/{id}", params)),
     onSuccess: () => {
@@ -154,7 +166,7 @@ function Row({ of }: { of: Member }) {
             small
             aria-label={`Role of ${of.name}`}
             value={of.role}
-            onChange={(role) => turn.mutate(roleOf(role))}
+            onChange={(role) => choose(roleOf(role))}
             choices={ROLES}
           />
         ) : (
@@ -172,6 +184,24 @@ function Row({ of }: { of: Member }) {
             label={`Remove ${of.name}`}
             onClick={() => setOpen(true)}
           />
+        )}
+        {lower !== undefined && (
+          <Confirm
+            open
+            onClose={() => setLower(undefined)}
+            title={`Become ${lower}?`}
+            act={`Become ${lower}`}
+            keep={`Stay ${of.role}`}
+            busy={turn.isPending && "Changing…"}
+            error={turn.error === null ? undefined : sentence(turn.error)}
+            onConfirm={() => turn.mutate(lower)}
+          >
+            <p>
+              From then on you cannot change accounts, keys, members or the organization
+              {lower === "viewer" && ", nor deploy or run anything"}. Another owner can make you
+              owner again.
+            </p>
+          </Confirm>
         )}
         <Confirm
           open={open}
