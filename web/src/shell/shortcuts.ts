@@ -60,6 +60,7 @@ export const shortcuts = {
   },
   undo: { keys: "mod+z", where: "The builder", says: "Undo, with shift redo" },
   deploy: { keys: "mod+shift+d", where: "The builder", says: "Deploy the draft" },
+  codeLeave: { keys: "escape tab", where: "Code", says: "Leave the editor; Tab alone indents" },
   codeFind: { keys: "mod+f", where: "Code", says: "Find and replace" },
   jsonOpen: { keys: "*", where: "JSON", says: "Open all siblings" },
   jsonPath: { keys: "y", where: "JSON", says: "Copy the path" },

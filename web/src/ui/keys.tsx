@@ -10,6 +10,7 @@ const shown: Record<string, string> = {
   shift: "⇧",
   enter: "↵",
   escape: "Esc",
+  tab: "Tab",
   up: "↑",
   down: "↓",
   left: "←",

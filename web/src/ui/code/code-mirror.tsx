@@ -22,6 +22,7 @@ import {
   Compartment,
   EditorState,
   type Extension,
+  Prec,
   StateEffect,
   StateField,
   Transaction,
@@ -36,7 +37,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { changeGutter, compareAgain } from "./change-gutter";
 import { completionOf, dotBefore, type Option } from "./completion";
 import type { EditorProps } from "./editor";
@@ -45,6 +46,7 @@ import { find } from "./find";
 import type { Problem } from "./language/core";
 import type { Language } from "./language/extension";
 import { LanguageStatus } from "./language/status";
+import { inEditor, leavesByKeys } from "./leave";
 
 const setWrong = StateEffect.define<number | undefined>();
 
@@ -151,6 +153,8 @@ export default function CodeMirror({
   const handlers = useRef({ onChange, onBlur, known, types, against });
   handlers.current = { onChange, onBlur, known, types, against };
   const service = useRef<Language | undefined>(undefined);
+  const [leaves, setLeaves] = useState(false);
+  const hint = useId();
   const [problems, setProblems] = useState<readonly Problem[] | "failed" | undefined>(undefined);
   const first = useRef({
     value,
@@ -221,20 +225,23 @@ export default function CodeMirror({
           find,
           handlers.current.known === undefined
             ? []
-            : autocompletion({
-                override: [complete, completeMore],
-                icons: false,
-                maxRenderedOptions: 50,
-              }),
+            : [
+                autocompletion({
+                  override: [complete, completeMore],
+                  icons: false,
+                  maxRenderedOptions: 50,
+                  defaultKeymap: false,
+                }),
+                Prec.highest(keymap.of(completionKeymap.map(inEditor))),
+              ],
           languageOf(begin.language),
           attributes.current.of([]),
           services.of([]),
           EditorState.readOnly.of(begin.readOnly),
           // Dictation and input methods write into what is editable, whatever the state says.
           EditorView.editable.of(!begin.readOnly),
-          // Tab indents; Escape, then Tab leaves, as the tip of the field says.
+          leavesByKeys(setLeaves),
           keymap.of([
-            ...completionKeymap,
             ...closeBracketsKeymap,
             ...defaultKeymap.filter(({ key }) => key !== SUBMITS),
             ...historyKeymap,
@@ -291,16 +298,17 @@ export default function CodeMirror({
     });
     editor.focus();
   }, [showLine]);
+  const described = [describedBy, readOnly ? undefined : hint].filter(Boolean).join(" ");
   useEffect(() => {
     const named = EditorView.contentAttributes.of({
       "aria-label": label,
       // Reached by Tab in any browser, and so is what scrolls around it.
       tabindex: "0",
-      ...(describedBy === undefined ? {} : { "aria-describedby": describedBy }),
+      "aria-describedby": described,
       ...(invalid ? { "aria-invalid": "true" } : {}),
     });
     view.current?.dispatch({ effects: attributes.current.reconfigure(named) });
-  }, [label, describedBy, invalid]);
+  }, [label, described, invalid]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text to compare with is what changed
   useEffect(() => {
@@ -316,6 +324,11 @@ export default function CodeMirror({
   return (
     <>
       <div ref={place} />
+      {!readOnly && (
+        <p id={hint} className="editor-leave" aria-live="polite">
+          {leaves ? "Tab leaves the editor" : "Esc, then Tab leaves the editor"}
+        </p>
+      )}
       {types !== undefined && problems !== undefined && (
         <LanguageStatus
           problems={problems}

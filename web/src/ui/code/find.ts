@@ -3,6 +3,7 @@
 import { search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import { keymap } from "@codemirror/view";
+import { inEditor } from "./leave";
 
 const phrases = {
   next: "Next",
@@ -21,10 +22,7 @@ const phrases = {
 /** Takes the page's stroke for a deploy too, where a keyboard gives its letter without the shift. */
 const NEXT_OF_SELECTION = "Mod-d";
 
-/** Escape closes the bar; the dialog around the editor stays. */
-const keys = searchKeymap
-  .filter(({ key }) => key !== NEXT_OF_SELECTION)
-  .map((binding) => (binding.key === "Escape" ? { ...binding, stopPropagation: true } : binding));
+const keys = searchKeymap.filter(({ key }) => key !== NEXT_OF_SELECTION).map(inEditor);
 
 export const find: Extension = [
   search({ top: true }),
