@@ -186,20 +186,6 @@ test("a picker finds what is beyond the first hundred", async ({ page, server })
   }
 });
 
-test("what is typed in a dialog is there after a reload, and gone once the dialog was closed", async ({ page }) => {
-  await page.goto("/settings/keys");
-  const open = () => page.getByRole("button", { name: "New key" }).click();
-  await open();
-  await page.getByLabel("Name").fill("deploys of the shop");
-  await page.reload();
-  await open();
-  await expect(page.getByLabel("Name")).toHaveValue("deploys of the shop");
-  await page.keyboard.press("Escape");
-  await expect(page.getByRole("dialog")).toHaveCount(0);
-  await open();
-  await expect(page.getByLabel("Name")).toHaveValue("");
-});
-
 test("a save leaves a secret that is set, and an emptied field goes back to its default", async ({ page, server }) => {
   const made = await server.call<{ id: string }>("POST", "/sources", {
     component_code: `export default { name: "Defaults", version: "1",

@@ -2,7 +2,7 @@
 
 import { type ReactNode, useRef } from "react";
 import { Button } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Form } from "./form";
 
 export function FormDialog({
@@ -13,6 +13,7 @@ export function FormDialog({
   size,
   mutation,
   refused,
+  typed,
   onClose,
   children,
 }: {
@@ -25,6 +26,8 @@ export function FormDialog({
   /** What is sent: a mutation, or a form over a record. */
   mutation: { error: Error | null; isPending: boolean; mutate: () => void };
   refused?: string | undefined;
+  /** As of `Dialog`. */
+  typed?: boolean;
   onClose: () => void;
   children: ReactNode;
 }) {
@@ -35,6 +38,7 @@ export function FormDialog({
       onClose={onClose}
       title={title}
       onSubmit={() => form.current?.requestSubmit()}
+      typed={typed}
       {...(about === undefined ? {} : { about })}
       {...(size === undefined ? {} : { size })}
     >
@@ -46,9 +50,7 @@ export function FormDialog({
         }}
         foot={
           <>
-            <Button onClick={onClose} keys="escape">
-              Close
-            </Button>
+            <CloseDialog />
             <Button
               look="primary"
               type="submit"

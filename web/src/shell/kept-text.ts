@@ -7,17 +7,18 @@ import { forget, keep, keptOf } from "./kept";
 const LONGEST = 256 * 1024;
 
 /**
- * Text of a dialog: after a reload it is there again once the dialog opens. It is forgotten as the dialog closes.
+ * Text of a dialog: after a reload it is there again once the dialog opens. It is forgotten as the
+ * dialog closes, which asks first where `isTyped`, the last of the three, is handed to it as `typed`.
  * `name`: its name among all that is kept. Never for secrets.
  */
 export function useKeptText(
   name: string,
   first: string | (() => string) = "",
-): [string, (text: string) => void] {
+): [text: string, set: (text: string) => void, isTyped: boolean] {
+  const [begin] = useState(first);
   const [text, setText] = useState(() => {
     const kept = keptOf(name)?.value;
-    if (typeof kept === "string") return kept;
-    return typeof first === "string" ? first : first();
+    return typeof kept === "string" ? kept : begin;
   });
   // A reload ends the page without this.
   useEffect(() => () => forget(name), [name]);
@@ -26,7 +27,7 @@ export function useKeptText(
     if (next.length <= LONGEST) keep(name, next);
     else forget(name);
   };
-  return [text, set];
+  return [text, set, text !== begin];
 }
 
 /** Longer texts of forms: they outlive their page in this tab alone, so a reload asks first. */

@@ -4,7 +4,7 @@ import { Bookmark, X } from "lucide-react";
 import { useRef, useState } from "react";
 import { isObject, listOf, textOf } from "~/api/json";
 import { Button, IconButton } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { Menu, MenuHead, MenuItem, MenuLine } from "~/ui/menu";
 import { say } from "~/ui/toast";
@@ -137,9 +137,7 @@ function Save({
       onSubmit={save}
       foot={
         <>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button
             look="primary"
             refused={said === "" ? "Name it first." : undefined}

@@ -1,14 +1,18 @@
-/** Dialog, and the dialog that confirms an action. */
+/**
+ * Dialog, and the dialog that confirms an action. A dialog with text that a person typed stays when
+ * the page beside it is pressed, and asks before it closes.
+ */
 
 import "./dialog.css";
 import { Dialog as BaseDialog } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
-import { type ReactNode, type RefObject, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
 import { Button, IconButton, type Look } from "./button";
 import { cn } from "./cn";
 import { Field, Input } from "./field";
 import { KeepFocus } from "./keep-focus";
 import { LayerContext } from "./layer";
+import { TypedTexts, textsOf } from "./typed-text";
 import { worded } from "./worded";
 
 type Props = {
@@ -23,6 +27,11 @@ type Props = {
   initialFocus?: RefObject<HTMLElement | null>;
   /** Called by mod+enter, as by the primary act: not while that is under way or refused. */
   onSubmit?: () => void;
+  /**
+   * Whether closing loses text: told by dialogs that keep theirs, or that begin with a text which was
+   * typed before a reload. Of others the fields are watched.
+   */
+  typed?: boolean | undefined;
   className?: string;
   children: ReactNode;
 };
@@ -36,16 +45,28 @@ export function Dialog({
   foot,
   initialFocus,
   onSubmit,
+  typed,
   className,
   children,
 }: Props) {
   const [popup, setPopup] = useState<HTMLElement | null>(null);
   const inner = useRef<HTMLElement>(null);
+  const [asks, setAsks] = useState(false);
+  const [texts, setTexts] = useState(textsOf);
+  const [wasOpen, setWasOpen] = useState(open);
+  if (wasOpen !== open) {
+    setWasOpen(open);
+    setAsks(false);
+    setTexts(textsOf);
+  }
   return (
     <BaseDialog.Root
       open={open}
-      onOpenChange={(next) => {
-        if (!next) onClose();
+      onOpenChange={(next, { reason }) => {
+        if (next) return;
+        if (asks && reason === "escape-key") setAsks(false);
+        else if (!(typed ?? texts.isTyped())) onClose();
+        else if (reason !== "outside-press") setAsks(true);
       }}
     >
       <BaseDialog.Portal>
@@ -60,10 +81,14 @@ export function Dialog({
             initialFocus={
               initialFocus ?? ((by) => (by === "touch" ? true : firstOf(inner.current)))
             }
+            onFocus={({ target }) => texts.meet(target)}
             onKeyDown={(event) => {
+              // A dialog that is opened from this one is within it to React alone.
+              const { target } = event;
+              if (!(target instanceof Node) || !event.currentTarget.contains(target)) return;
               if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
                 event.preventDefault();
-                if (!event.repeat && !isStopped(inner.current)) onSubmit?.();
+                if (!event.repeat && !asks && !isStopped(inner.current)) onSubmit?.();
               }
             }}
           >
@@ -74,8 +99,9 @@ export function Dialog({
                 <span className="grow" />
                 <BaseDialog.Close render={<IconButton icon={X} label="Close" />} />
               </header>
-              {children}
+              <TypedTexts value={texts.report}>{children}</TypedTexts>
               {foot !== undefined && <footer className="dialog-foot">{foot}</footer>}
+              {asks && <AsksFirst onKeep={() => setAsks(false)} onDiscard={onClose} />}
             </LayerContext>
           </BaseDialog.Popup>
         </BaseDialog.Viewport>
@@ -84,16 +110,55 @@ export function Dialog({
   );
 }
 
-/** Closes the dialog that it is in: for a foot within a form. */
-export function CloseDialog() {
+/** Closes the dialog that it is in, which asks first where text would be lost. */
+export function CloseDialog({ says = "Close" }: { says?: string }) {
   return (
     <BaseDialog.Close
       render={
         <Button keys="escape" type="button">
-          Close
+          {says}
         </Button>
       }
     />
+  );
+}
+
+/** Lies over the foot of a dialog, so that nothing moves. It goes as soon as the focus does. */
+function AsksFirst({ onKeep, onDiscard }: { onKeep: () => void; onDiscard: () => void }) {
+  const id = useId();
+  const keep = useRef<HTMLButtonElement>(null);
+  const before = useRef<Element | null>(null);
+  useEffect(() => {
+    before.current = document.activeElement;
+    keep.current?.focus();
+    // Once it is gone: the focus goes back to where the person typed, unless it moved by itself.
+    return () => {
+      const now = document.activeElement;
+      if ((now === null || now === document.body) && before.current instanceof HTMLElement) {
+        before.current.focus();
+      }
+    };
+  }, []);
+  return (
+    <div
+      role="alertdialog"
+      aria-labelledby={id}
+      className="dialog-foot dialog-asks"
+      onBlur={({ currentTarget, relatedTarget }) => {
+        if (relatedTarget !== null && !currentTarget.contains(relatedTarget)) onKeep();
+      }}
+    >
+      <p id={id} className="name">
+        Discard what you typed?
+      </p>
+      <span className="grow" />
+      <Button ref={keep} onClick={onKeep}>
+        Keep it
+      </Button>
+      <Button look="danger" onClick={onDiscard}>
+        Discard
+      </Button>
+    </div>
   );
 }
 
@@ -171,6 +236,7 @@ export function Confirm({
           onClose();
         }}
         title={title}
+        typed={false}
         initialFocus={typed === undefined ? safe : field}
         onSubmit={confirm}
         foot={

@@ -135,6 +135,7 @@ function Rename({ account, onClose }: { account: Account; onClose: () => void })
       busy="Renaming…"
       mutation={form}
       refused={form.refused}
+      typed={form.isTyped}
       onClose={close}
     >
       <Field name="name" label="Name" optional={false}>

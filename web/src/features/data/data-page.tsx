@@ -140,7 +140,7 @@ export function DataPage() {
 function Make({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [name, setName] = useKeptText("dialog.data-store");
+  const [name, setName, isTyped] = useKeptText("dialog.data-store");
   const make = useMutation({
     mutationFn: () => data(client.POST("/v1/data_stores", { body: { name: name.trim() } })),
     onSuccess: ({ id }) => {
@@ -155,6 +155,7 @@ function Make({ onClose }: { onClose: () => void }) {
       act="Make data store"
       busy="Making…"
       mutation={make}
+      typed={isTyped}
       onClose={onClose}
     >
       <Field label="Name" optional={false}>

@@ -133,8 +133,8 @@ export function WebhookState({ webhook }: { webhook: Webhook }) {
 function Make({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [url, setUrl] = useKeptText("dialog.webhook");
-  const [name, setName] = useKeptText("dialog.webhook.name");
+  const [url, setUrl, isTyped] = useKeptText("dialog.webhook");
+  const [name, setName, isNamed] = useKeptText("dialog.webhook.name");
   const [made, setMade] = useState<NewWebhook | null>(null);
   const make = useMutation({
     mutationFn: () =>
@@ -170,6 +170,7 @@ function Make({ onClose }: { onClose: () => void }) {
       act="Make webhook"
       busy="Making…"
       mutation={make}
+      typed={isTyped || isNamed}
       onClose={onClose}
     >
       <Field name="url" label="Address" hint="https, reachable from the server." optional={false}>

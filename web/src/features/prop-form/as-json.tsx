@@ -3,10 +3,11 @@
 import { Braces } from "lucide-react";
 import { useState } from "react";
 import { isObject, type JsonObject } from "~/api/json";
+import { useKeptText } from "~/shell/kept-text";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Copy } from "~/ui/copy";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
 import type { PropForm } from "./use-prop-form";
 import { isMadeByServer, readJson } from "./values";
@@ -44,7 +45,9 @@ function problemOf(form: PropForm, text: string): string | undefined {
 }
 
 function JsonDialog({ form, onClose }: { form: PropForm; onClose: () => void }) {
-  const [text, setText] = useState(() => JSON.stringify(shownValues(form), null, 2));
+  const [text, setText, isTyped] = useKeptText(`dialog.values.${form.target}`, () =>
+    JSON.stringify(shownValues(form), null, 2),
+  );
   const problem = problemOf(form, text);
   const take = () => {
     const result = readJson(text);
@@ -58,14 +61,13 @@ function JsonDialog({ form, onClose }: { form: PropForm; onClose: () => void }) 
       onClose={onClose}
       title="Values as JSON"
       size="wide"
+      typed={isTyped}
       onSubmit={take}
       foot={
         <>
           <Copy named label="Copy" text={() => text} />
           <span className="grow" />
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button look="primary" keys="mod+enter" refused={problem} onClick={take}>
             Use these values
           </Button>

@@ -322,6 +322,7 @@ function AskError({
       open
       onClose={onClose}
       title="Runs that failed with"
+      typed={false}
       initialFocus={field}
       onSubmit={give}
       foot={

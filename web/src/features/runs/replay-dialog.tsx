@@ -16,7 +16,7 @@ import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { bytes, plural } from "~/ui/format";
 import { Select } from "~/ui/select";
 import { Tag } from "~/ui/tag";
@@ -119,8 +119,8 @@ function Asks({
     fates.some(({ step, fate }) => step.name === name && fate === "again"),
   );
   const [original] = useState(() => exactText(run.event, 2) ?? "null");
-  const [text, setText] = useKeptText(`dialog.replay.${run.id}`, original);
-  const [edits, setEdits] = useState(text !== original);
+  const [text, setText, isTyped] = useKeptText(`dialog.replay.${run.id}`, original);
+  const [edits, setEdits] = useState(isTyped);
   const edited = edits ? editedOf(text) : undefined;
   const problem = edited !== undefined && "problem" in edited ? edited.problem : undefined;
   const go = useRef<HTMLButtonElement>(null);
@@ -159,6 +159,7 @@ function Asks({
       title={title}
       about={run.ownerName}
       size="wide"
+      typed={isTyped}
       initialFocus={go}
       onSubmit={submit}
       foot={
@@ -168,9 +169,7 @@ function Asks({
               {sentence(replay.error)}
             </p>
           )}
-          <Button onClick={onClose} keys="escape">
-            Cancel
-          </Button>
+          <CloseDialog says="Cancel" />
           <Button
             ref={go}
             look="primary"

@@ -9,10 +9,11 @@ import { client, data } from "~/api/client";
 import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import { asJson } from "~/api/json";
+import { useKeptText } from "~/shell/kept-text";
 import type { ReplayWanted } from "~/shell/replay";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Checkbox } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
@@ -26,6 +27,10 @@ type Many = Extract<ReplayWanted, { kind: "many" }>;
 /** As far as the server counts. */
 const COUNTED_MAX = 100_000;
 
+/** What an event is typed for: runs of one workflow or source, whichever of them. */
+const keptName = ({ owner, group, filter }: Many): string =>
+  group ?? Object.values(owner ?? {})[0] ?? String(filter?.owner_id);
+
 export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -34,8 +39,8 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
   const [version, setVersion] = useState<"live" | "original">("live");
   // One event takes the place of those of one workflow or source.
   const isOfOne = wanted.owner !== undefined || typeof wanted.filter?.owner_id === "string";
-  const [edits, setEdits] = useState(false);
-  const [text, setText] = useState("{}");
+  const [text, setText, isTyped] = useKeptText(`dialog.replay.${keptName(wanted)}`, "{}");
+  const [edits, setEdits] = useState(isTyped);
   const edited = edits ? editedOf(text) : undefined;
   const problem = edited !== undefined && "problem" in edited ? edited.problem : undefined;
   const deploys = useRefusal("deploy");
@@ -114,12 +119,11 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
       onClose={onClose}
       title={`Replay ${runs}`}
       about={wanted.name}
+      typed={isTyped}
       onSubmit={submit}
       foot={
         <>
-          <Button onClick={onClose} keys="escape">
-            Cancel
-          </Button>
+          <CloseDialog says="Cancel" />
           <Button
             look="primary"
             icon={RotateCcw}

@@ -15,7 +15,7 @@ import { runQuery } from "./queries";
 
 export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => void }) {
   const queries = useQueryClient();
-  const [text, setText] = useKeptText(`dialog.resume.${run.id}`);
+  const [text, setText, isTyped] = useKeptText(`dialog.resume.${run.id}`);
   const given = text.trim() === "" ? { value: undefined } : readJson(text);
   const resume = useMutation({
     mutationFn: () =>
@@ -39,6 +39,7 @@ export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => 
       act="Resume"
       busy="Resuming…"
       mutation={resume}
+      typed={isTyped}
       refused={"problem" in given ? given.problem : undefined}
       onClose={onClose}
     >

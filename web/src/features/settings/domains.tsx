@@ -124,8 +124,8 @@ function Detach({ domain }: { domain: string }) {
 
 function Attach({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
-  const [domain, setDomain] = useKeptText("dialog.domain");
-  const [endpoint, setEndpoint] = useKeptText("dialog.domain.endpoint");
+  const [domain, setDomain, isTyped] = useKeptText("dialog.domain");
+  const [endpoint, setEndpoint, isChosen] = useKeptText("dialog.domain.endpoint");
   const [words, setWords] = useState("");
   const endpoints = useQuery(endpointsQuery);
   const known = endpoints.data ?? [];
@@ -147,6 +147,7 @@ function Attach({ onClose }: { onClose: () => void }) {
       act="Attach"
       busy="Attaching…"
       mutation={attach}
+      typed={isTyped || isChosen}
       onClose={onClose}
     >
       <Field name="domain" label="Domain" optional={false}>

@@ -190,7 +190,7 @@ const LIFETIMES = [
 
 function Make({ onClose, onMade }: { onClose: () => void; onMade: (key: string) => void }) {
   const queries = useQueryClient();
-  const [name, setName] = useKeptText("dialog.key");
+  const [name, setName, isTyped] = useKeptText("dialog.key");
   const [scopes, setScopes] = useState<Scopes>(["deploy"]);
   const [days, setDays] = useState("90");
   const make = useMutation({
@@ -217,6 +217,7 @@ function Make({ onClose, onMade }: { onClose: () => void; onMade: (key: string) 
       act="Make key"
       busy="Making…"
       mutation={make}
+      typed={isTyped}
       refused={scopes.length === 0 ? "Choose what it may do first." : undefined}
       onClose={onClose}
     >

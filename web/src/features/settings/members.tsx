@@ -311,7 +311,7 @@ function Invite({
   onMade: (made: NewInvitation) => void;
 }) {
   const queries = useQueryClient();
-  const [email, setEmail] = useKeptText("dialog.invite");
+  const [email, setEmail, isTyped] = useKeptText("dialog.invite");
   const [role, setRole] = useState<Role>("member");
   const invite = useMutation({
     mutationFn: () => data(client.POST("/v1/invitations", { body: { email: email.trim(), role } })),
@@ -327,6 +327,7 @@ function Invite({
       act="Make link"
       busy="Making…"
       mutation={invite}
+      typed={isTyped}
       onClose={onClose}
     >
       <Field name="email" label="E-mail" optional={false}>

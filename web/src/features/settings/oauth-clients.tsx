@@ -149,8 +149,8 @@ function Make({
   onMade: (made: { id: string; secret: string }) => void;
 }) {
   const queries = useQueryClient();
-  const [name, setName] = useKeptText("dialog.oauth-client");
-  const [chosen, setChosen] = useKeptText("dialog.oauth-client.scopes", "read");
+  const [name, setName, isNamed] = useKeptText("dialog.oauth-client");
+  const [chosen, setChosen, isChosen] = useKeptText("dialog.oauth-client.scopes", "read");
   const scopes = scopesOf(chosen);
   const make = useMutation({
     mutationFn: () =>
@@ -166,6 +166,7 @@ function Make({
       act="Make client"
       busy="Making…"
       mutation={make}
+      typed={isNamed || isChosen}
       refused={scopes.length === 0 ? "Choose what it may do first." : undefined}
       onClose={onClose}
     >

@@ -8,7 +8,7 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { asJson, isObject } from "~/api/json";
 import type { Source } from "~/api/schema";
-import { useKeptText } from "~/shell/kept-text";
+import { useKeptField } from "~/shell/kept-text";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
@@ -36,7 +36,9 @@ type Way = "run" | "emit";
 export function RunNow({ source, onClose }: { source: Source; onClose: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [text, setText] = useKeptText(`dialog.run-now.${source.id}`, () => firstEvent(source));
+  const [first] = useState(() => firstEvent(source));
+  // Kept when the dialog closes and after a run: the next try begins with the same event.
+  const { text, set, done } = useKeptField(`dialog.run-now.${source.id}`, first);
   const [way, setWay] = useState<Way>("run");
   const go = useRef<HTMLButtonElement>(null);
   const event = parsed(text);
@@ -85,10 +87,13 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
       title="Run now"
       about={source.name}
       size="middle"
+      typed={false}
       initialFocus={go}
       onSubmit={submit}
       foot={
         <>
+          {text !== first && <Button onClick={() => done(first)}>Reset the event</Button>}
+          <span className="grow" />
           <Button onClick={onClose} keys="escape">
             Close
           </Button>
@@ -125,7 +130,7 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
           language="json"
           label="Event"
           value={text}
-          onChange={setText}
+          onChange={set}
           invalid={"problem" in event}
           minHeight={120}
           maxHeight="40dvh"

@@ -9,9 +9,10 @@ import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
 import { asJson, isObject, listOf } from "~/api/json";
 import type { ErrorGroup, Workflow } from "~/api/schema";
-import { useKeptText } from "~/shell/kept-text";
+import { useKeptField } from "~/shell/kept-text";
+import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
-import { Banner } from "~/ui/banner";
+import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Confirm, Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
@@ -88,11 +89,13 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const { base, saved } = builder.state;
   const liveId = useLiveDeployment();
   const go = useRef<HTMLButtonElement>(null);
-  const [message, setMessage] = useKeptText(`dialog.deploy.${base.id}`);
-  const { data: live } = useQuery({
-    ...deploymentQuery(base.id, liveId ?? ""),
-    enabled: liveId !== null,
-  });
+  // Kept when the dialog closes: a warning in it may have to be mended first.
+  const message = useKeptField(`dialog.deploy.${base.id}`);
+  const {
+    data: live,
+    error: unread,
+    refetch: readAgain,
+  } = useQuery({ ...deploymentQuery(base.id, liveId ?? ""), enabled: liveId !== null });
   const next = typed(base, builder.draft, saved);
   const found = live === undefined ? [] : differences(next, live);
   const renames: Renames = new Map(
@@ -181,9 +184,10 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const submit = () => {
     if (deploy.isPending || invalid !== undefined) return;
     deploy.mutate(
-      { message },
+      { message: message.text },
       {
         onSuccess: async ({ deployment }) => {
+          message.done("");
           onClose();
           const mended = await mendedBy();
           await follow(mended);
@@ -224,6 +228,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       title={first ? "Deploy" : `Deploy, against v${live?.version ?? "…"}`}
       about={base.name}
       size="wide"
+      typed={false}
       initialFocus={go}
       onSubmit={submit}
       foot={
@@ -258,8 +263,8 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
               {...props}
               maxLength={500}
               placeholder="What this version changes, and why"
-              value={message}
-              onChange={({ target }) => setMessage(target.value)}
+              value={message.text}
+              onChange={({ target }) => message.set(target.value)}
             />
           )}
         </Field>
@@ -271,6 +276,13 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
           </Banner>
         )}
         {!first && found.length > 0 && <Rehearsal steps={next.steps} renames={renames} />}
+        {!first &&
+          live === undefined &&
+          (unread === null ? (
+            <SkeletonRows rows={4} />
+          ) : (
+            <ReadFailed what="The version that is live" error={unread} again={readAgain} />
+          ))}
         {live !== undefined && (
           <VersionChanges
             before={live}

@@ -14,7 +14,7 @@ import { useRefusal } from "~/shell/session";
 import { shortcuts } from "~/shell/shortcuts";
 import { Button, IconButton } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
 import { clock } from "~/ui/format";
 import { readJson } from "~/ui/json/problem";
@@ -269,7 +269,7 @@ function SourceEvents({ source }: { source: string }) {
 
 function EditEvent({ onClose }: { onClose: () => void }) {
   const { id, test } = useBuilder();
-  const [text, setText] = useKeptText(
+  const [text, setText, isTyped] = useKeptText(
     `dialog.event.${id}`,
     () => exactText(test.event.value, 2) ?? "{}",
   );
@@ -286,12 +286,11 @@ function EditEvent({ onClose }: { onClose: () => void }) {
       title="Edit a copy of the event"
       about={test.event.from}
       size="wide"
+      typed={isTyped}
       onSubmit={take}
       foot={
         <>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button
             look="primary"
             keys="mod+enter"

@@ -7,7 +7,7 @@ import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
 import type { StepDraft } from "./model";
 import { pinFrom } from "./pins";
@@ -45,7 +45,7 @@ export function PinActs({ step }: { step: StepDraft }) {
 
 function EditPin({ step, onClose }: { step: StepDraft; onClose: () => void }) {
   const { state, test } = useBuilder();
-  const [text, setText] = useKeptText(
+  const [text, setText, isTyped] = useKeptText(
     `dialog.pin.${state.base.id}.${step.namespace}`,
     () => exactText(test.pins[step.key] ?? { $return_value: null }, 2) ?? "",
   );
@@ -63,12 +63,11 @@ function EditPin({ step, onClose }: { step: StepDraft; onClose: () => void }) {
       title="Pinned result"
       about={step.namespace}
       size="middle"
+      typed={isTyped}
       onSubmit={take}
       foot={
         <>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button look="primary" keys="mod+enter" refused={problem} onClick={take}>
             Pin it
           </Button>

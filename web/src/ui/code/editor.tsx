@@ -5,6 +5,7 @@ import { type CSSProperties, lazy, Suspense, use } from "react";
 import { cn } from "../cn";
 import { useLocked } from "../field";
 import { NonceContext } from "../nonce";
+import { useTypedText } from "../typed-text";
 import type { TypeFiles } from "./language/core";
 
 const CodeMirror = lazy(() => import("./code-mirror"));
@@ -37,6 +38,7 @@ export type EditorProps = {
 export function Editor(props: EditorProps) {
   const nonce = use(NonceContext);
   const locked = useLocked();
+  useTypedText(props.value);
   const { minHeight = 60, maxHeight = "50vh" } = props;
   const heights: CSSProperties & Record<"--editor-min" | "--editor-max", string> = {
     "--editor-min": `${minHeight}px`,
