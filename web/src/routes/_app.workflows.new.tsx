@@ -1,7 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 import { sourceQuery } from "~/features/sources/queries";
 import { NewWorkflow } from "~/features/workflows/new";
+
+/** Most who begin a workflow deploy no source for it. */
+const NewSource = lazy(() => import("./-new-source"));
 
 export const Route = createFileRoute("/_app/workflows/new")({
   validateSearch: (given: Record<string, unknown>): { source?: string; event?: string } => ({
@@ -22,6 +26,11 @@ function New() {
     <NewWorkflow
       of={data === undefined ? null : { key: data.id, label: data.name }}
       event={event}
+      renderNewSource={(given) => (
+        <Suspense>
+          <NewSource {...given} />
+        </Suspense>
+      )}
     />
   );
 }

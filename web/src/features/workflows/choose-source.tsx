@@ -1,7 +1,6 @@
 /** Select of a deployed source, or a new one, for a trigger. */
 
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { Combobox, type Item } from "~/ui/combobox";
 import { Field } from "~/ui/field";
 import { sourceNamesQuery } from "./queries";
@@ -14,8 +13,8 @@ export function ChooseSource({
 }: {
   value: Item | null;
   onChange: (item: Item | null) => void;
-  /** Deploys one on the spot; without it, the page for that is gone to. */
-  onNew?: () => void;
+  /** Deploys one on the spot: the page has what else was typed. */
+  onNew: () => void;
 }) {
   const { data: sources = [] } = useQuery(sourceNamesQuery);
   return (
@@ -25,15 +24,9 @@ export function ChooseSource({
       hint={
         <>
           Missing one?{" "}
-          {onNew === undefined ? (
-            <Link to="/sources/new" className="link">
-              Deploy a source
-            </Link>
-          ) : (
-            <button type="button" className="link" onClick={onNew}>
-              Deploy a new source…
-            </button>
-          )}
+          <button type="button" className="link" onClick={onNew}>
+            Deploy a new source…
+          </button>
         </>
       }
     >

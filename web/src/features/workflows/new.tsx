@@ -8,6 +8,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useId, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
+import { useKeptField } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner } from "~/ui/banner";
@@ -17,6 +18,8 @@ import { Field, Input } from "~/ui/field";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { ChooseSource } from "./choose-source";
 import { FIRST_CODE } from "./model";
+import type { Parts } from "./parts";
+import { sourceNamesQuery } from "./queries";
 import type { TriggerRequest } from "./request";
 
 type Start = "http" | "timer" | "source" | "none";
@@ -54,25 +57,28 @@ function triggersOf(start: Start, source: string | undefined): TriggerRequest[] 
 export function NewWorkflow({
   of,
   event,
+  renderNewSource,
 }: {
   of: Item | null;
   /** Of that source: what the first test is with. */
   event?: string | undefined;
+  renderNewSource: Parts["renderNewSource"];
 }) {
   useTitle("New workflow");
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
-  const [name, setName] = useState("");
+  const name = useKeptField("new-workflow.name");
   const [start, setStart] = useState<Start>(of === null ? "http" : "source");
   const [source, setSource] = useState<Item | null>(of);
+  const [deploys, setDeploys] = useState(false);
   const label = useId();
   const make = useMutation({
     mutationFn: () =>
       data(
         client.POST("/v1/workflows", {
           body: {
-            name: name.trim() === "" ? "Untitled workflow" : name.trim(),
+            name: name.text.trim() === "" ? "Untitled workflow" : name.text.trim(),
             triggers: triggersOf(start, source?.key),
             steps: [{ namespace: "code", code: FIRST_CODE }],
             settings: { auto_deploy: false },
@@ -80,6 +86,7 @@ export function NewWorkflow({
         }),
       ),
     onSuccess: ({ id }) => {
+      name.done("");
       void queries.invalidateQueries({ queryKey: ["workflows"] });
       const isOfSource = event !== undefined && start === "source" && source?.key === of?.key;
       const search = isOfSource ? { event } : {};
@@ -117,14 +124,16 @@ export function NewWorkflow({
                 <Way key={way.start} {...way} />
               ))}
             </RadioGroup>
-            {start === "source" && <ChooseSource value={source} onChange={setSource} />}
+            {start === "source" && (
+              <ChooseSource value={source} onChange={setSource} onNew={() => setDeploys(true)} />
+            )}
             <Field label="Name">
               {(control) => (
                 <Input
                   {...control}
                   placeholder="Untitled workflow"
-                  value={name}
-                  onChange={(event) => setName(event.target.value)}
+                  value={name.text}
+                  onChange={(event) => name.set(event.target.value)}
                 />
               )}
             </Field>
@@ -150,6 +159,16 @@ export function NewWorkflow({
           </p>
         </div>
       </form>
+      {/* Its forms are none of this one. */}
+      {deploys &&
+        renderNewSource({
+          onClose: () => setDeploys(false),
+          onDeployed: ({ id, name }) => {
+            setDeploys(false);
+            setSource({ key: id, label: name });
+            void queries.invalidateQueries({ queryKey: sourceNamesQuery.queryKey });
+          },
+        })}
     </>
   );
 }
