@@ -28,8 +28,8 @@ type Props = {
   /** Called by mod+enter, as by the primary act: not while that is under way or refused. */
   onSubmit?: () => void;
   /**
-   * Whether closing loses text: told by dialogs that keep theirs, or that begin with a text which was
-   * typed before a reload. Of others the fields are watched.
+   * Whether closing loses text that a person typed. Without it the fields within are watched, which
+   * does not see a text that was restored after a reload. `false` where nothing is lost.
    */
   typed?: boolean | undefined;
   className?: string;
@@ -81,7 +81,7 @@ export function Dialog({
             initialFocus={
               initialFocus ?? ((by) => (by === "touch" ? true : firstOf(inner.current)))
             }
-            onFocus={({ target }) => texts.meet(target)}
+            onFocus={({ target }) => texts.watch(target)}
             onKeyDown={(event) => {
               // A dialog that is opened from this one is within it to React alone.
               const { target } = event;

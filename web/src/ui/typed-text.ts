@@ -33,8 +33,8 @@ const isField = (target: EventTarget): target is Field =>
 export type Texts = {
   /** For the editors within. */
   report: Report;
-  /** A field is typed in once it has the focus: its text then is the one that it began with. */
-  meet: (target: EventTarget) => void;
+  /** Called with each element that gets the focus: a field is typed in from then on. */
+  watch: (target: EventTarget) => void;
   isTyped: () => boolean;
 };
 
@@ -47,7 +47,7 @@ export function textsOf(): Texts {
       if (isTyped) editors.add(id);
       else editors.delete(id);
     },
-    meet: (target) => {
+    watch: (target) => {
       if (isField(target) && !fields.has(target)) fields.set(target, target.value);
     },
     isTyped: () =>
