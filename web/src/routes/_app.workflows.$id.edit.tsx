@@ -56,8 +56,7 @@ function Edit() {
 }
 
 function Form(given: FormGiven) {
-  const { target, props, stored, sealed, refused, readOnly, renderValue, known, picker, onValues } =
-    given;
+  const { target, props, stored, sealed, refused, renderValue, known, picker, onValues } = given;
   const expressions = renderValue !== undefined;
   const left = given.invalid;
   const form = usePropForm({ target, props, stored, sealed, left, expressions, known });
@@ -86,7 +85,7 @@ function Form(given: FormGiven) {
     );
   }, [values]);
   return (
-    <Fields locked={readOnly}>
+    <Fields refused={given.locked}>
       <PropForm form={form} stored={stored} renderValue={renderValue} picker={picker} />
     </Fields>
   );

@@ -21,7 +21,7 @@ function Act({ needs, look, size, icon: Icon, children, ...link }: Props) {
   const refused = useRefusal(needs);
   if (refused !== undefined) {
     return (
-      <Button look={look} size={size} refused={refused}>
+      <Button look={look} size={size} refused={refused} aria-label={link["aria-label"]}>
         {children}
       </Button>
     );

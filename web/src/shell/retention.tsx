@@ -6,7 +6,7 @@ import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import type { Retention } from "~/api/schema";
 import { Button } from "~/ui/button";
-import { Field, Input } from "~/ui/field";
+import { Field, Fields, Input } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { useRefusal } from "./session";
@@ -98,10 +98,10 @@ export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkfl
   return (
     <section className="retention" aria-labelledby="retention">
       <h2 id="retention">How much history is kept</h2>
-      <fieldset className="form-grid" disabled={refused !== undefined || kept === undefined}>
+      <Fields className="form-grid" refused={refused} locked={kept === undefined}>
         {input("keep_days")}
         {input("keep_count")}
-      </fieldset>
+      </Fields>
       <ChangedMeanwhile
         form={form}
         record={owner}

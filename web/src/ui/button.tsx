@@ -1,15 +1,16 @@
-/** Button and icon button, and the look that links share with them. */
+/** Button and icon button, what locks them, and the look that links share with them. */
 
 import "./button.css";
 import type { LucideIcon } from "lucide-react";
 import { Lock } from "lucide-react";
-import type { ComponentPropsWithRef, ReactNode } from "react";
+import type { ComponentPropsWithRef } from "react";
 import { cn } from "./cn";
 import { ariaKeys, Keys } from "./keys";
 import { Glyph } from "./status";
 import { Tip } from "./tip";
 
-export type Look = "normal" | "primary" | "quiet" | "danger";
+/** `text`: a link in a line of words. */
+export type Look = "normal" | "primary" | "quiet" | "danger" | "text";
 
 export type ButtonLook = {
   look?: Look | undefined;
@@ -28,12 +29,40 @@ export function buttonClass({ look = "normal", size = "md", wide = false }: Butt
   );
 }
 
-type ButtonProps = Omit<ComponentPropsWithRef<"button">, "disabled"> &
+type PlainProps = Omit<ComponentPropsWithRef<"button">, "disabled"> & {
+  /** Not to be pressed for now, for a reason that is shown elsewhere. */
+  stopped?: boolean;
+  /** Why the button cannot be pressed; it stays in the order of focus and says so. */
+  refused?: string | undefined;
+};
+
+/** Attributes of a locked control: a reader hears the reason, which others read in a tip. */
+export function lockOf(refused: string | undefined) {
+  return refused ? { "aria-disabled": true, "aria-description": refused } : {};
+}
+
+/** Button without a look: what looks like a row or a card. */
+export function PlainButton({ stopped = false, refused, onClick, ...rest }: PlainProps) {
+  const isLocked = stopped || Boolean(refused);
+  const button = (
+    <button
+      type="button"
+      {...rest}
+      aria-disabled={isLocked || undefined}
+      {...lockOf(refused)}
+      onClick={(event) => {
+        if (isLocked) event.preventDefault();
+        else onClick?.(event);
+      }}
+    />
+  );
+  return refused ? <Tip text={refused}>{button}</Tip> : button;
+}
+
+type ButtonProps = Omit<PlainProps, "stopped"> &
   ButtonLook & {
     /** What is under way, such as "Deploying…"; the button cannot be pressed meanwhile. */
     busy?: string | false | undefined;
-    /** Why the button cannot be pressed; it stays in the order of focus and says so. */
-    refused?: ReactNode;
   };
 
 export function Button({
@@ -46,21 +75,16 @@ export function Button({
   refused,
   className,
   children,
-  onClick,
   ...rest
 }: ButtonProps) {
-  const stopped = Boolean(busy) || Boolean(refused);
-  const button = (
-    <button
-      type="button"
+  const isBusy = Boolean(busy);
+  return (
+    <PlainButton
       {...rest}
-      className={cn(buttonClass({ look, size, wide }), Boolean(busy) && "is-busy", className)}
-      aria-disabled={stopped || undefined}
+      stopped={isBusy}
+      refused={refused}
+      className={cn(buttonClass({ look, size, wide }), isBusy && "is-busy", className)}
       aria-keyshortcuts={keys === undefined ? undefined : ariaKeys(keys)}
-      onClick={(event) => {
-        if (stopped) event.preventDefault();
-        else onClick?.(event);
-      }}
     >
       {busy ? (
         <Glyph status="running" />
@@ -70,10 +94,9 @@ export function Button({
         Icon !== undefined && <Icon className="icon" aria-hidden="true" />
       )}
       {busy || children}
-      {keys !== undefined && !stopped && <Keys of={keys} />}
-    </button>
+      {keys !== undefined && !isBusy && !refused && <Keys of={keys} />}
+    </PlainButton>
   );
-  return refused ? <Tip text={refused}>{button}</Tip> : button;
 }
 
 type IconButtonProps = Omit<ComponentPropsWithRef<"button">, "children" | "aria-label"> & {
@@ -83,6 +106,8 @@ type IconButtonProps = Omit<ComponentPropsWithRef<"button">, "children" | "aria-
   size?: "sm" | "md";
   keys?: string;
   pressed?: boolean;
+  /** Why the button cannot be pressed; the tip says it after the name. */
+  refused?: string | undefined;
 };
 
 export function IconButton({
@@ -91,14 +116,18 @@ export function IconButton({
   size = "md",
   keys,
   pressed,
+  refused,
   className,
+  onClick,
   ...rest
 }: IconButtonProps) {
   return (
-    <Tip text={label} keys={keys}>
+    <Tip text={refused ? `${label}. ${refused}` : label} keys={refused ? undefined : keys}>
       <button
         type="button"
         {...rest}
+        {...lockOf(refused)}
+        onClick={refused ? undefined : onClick}
         className={cn("icon-btn", size === "sm" && "is-sm", className)}
         aria-label={label}
         aria-pressed={pressed}

@@ -13,9 +13,11 @@ import {
   useId,
   useState,
 } from "react";
-import { IconButton } from "./button";
+import { Banner } from "./banner";
+import { IconButton, lockOf } from "./button";
 import { cn } from "./cn";
 import { Keys } from "./keys";
+import { Tip } from "./tip";
 import { worded } from "./worded";
 
 /** What the form around them found wrong with fields, by the id of the control. */
@@ -45,20 +47,36 @@ const Locked = createContext(false);
 
 export const useLocked = () => use(Locked);
 
-/** Fields of a form, which nobody changes while it is locked. */
+/** Fields of a form, which cannot be changed where they are refused; the reason is above them. */
 export function Fields({
-  locked,
+  refused,
+  locked = false,
   className,
   children,
 }: {
-  locked: boolean;
+  refused: string | undefined;
+  /** Not to be changed for now, for a reason that is shown elsewhere. */
+  locked?: boolean;
   className?: string;
   children: ReactNode;
 }) {
+  const id = useId();
+  const isLocked = locked || Boolean(refused);
   return (
-    <fieldset className={className} disabled={locked}>
-      <Locked value={locked}>{children}</Locked>
-    </fieldset>
+    <>
+      {refused && (
+        <div id={id} className="fields-why">
+          <Banner title={refused} />
+        </div>
+      )}
+      <fieldset
+        className={className}
+        disabled={isLocked}
+        aria-describedby={refused ? id : undefined}
+      >
+        <Locked value={isLocked}>{children}</Locked>
+      </fieldset>
+    </>
   );
 }
 
@@ -176,24 +194,29 @@ type ToggleProps = {
   checked: boolean;
   onChange: (checked: boolean) => void;
   disabled?: boolean;
+  /** Why it cannot be turned; it stays in the order of focus and says so. */
+  refused?: string | undefined;
   "aria-label"?: string;
   "aria-labelledby"?: string;
   "aria-describedby"?: string | undefined;
   id?: string;
 };
 
-export function Switch({ onChange, disabled, ...rest }: ToggleProps) {
+export function Switch({ onChange, disabled, refused, ...rest }: ToggleProps) {
   const locked = useLocked();
-  return (
+  const element = (
     <BaseSwitch.Root
       {...rest}
+      {...lockOf(refused)}
       disabled={disabled || locked}
+      readOnly={Boolean(refused)}
       className="switch"
       onCheckedChange={(checked) => onChange(checked)}
     >
       <BaseSwitch.Thumb className="switch-thumb" />
     </BaseSwitch.Root>
   );
+  return refused ? <Tip text={refused}>{element}</Tip> : element;
 }
 
 /** A switch with its words beside it. */
@@ -212,7 +235,7 @@ export function Checkbox({
   onChange,
   some = false,
   ...rest
-}: Omit<ToggleProps, "onChange"> & {
+}: Omit<ToggleProps, "onChange" | "refused"> & {
   onChange: (checked: boolean, ranged: boolean) => void;
   some?: boolean;
 }) {

@@ -2,24 +2,30 @@
 
 import "./menu.css";
 import { Menu as BaseMenu } from "@base-ui/react/menu";
-import type { LucideIcon } from "lucide-react";
-import type { ReactElement, ReactNode } from "react";
+import { Lock, type LucideIcon } from "lucide-react";
+import { cloneElement, type ReactElement, type ReactNode } from "react";
+import { lockOf } from "./button";
 import { cn } from "./cn";
 import { Keys } from "./keys";
 import { useLayer } from "./layer";
+import { Tip } from "./tip";
 
 export function Menu({
   trigger,
   label,
   align = "end",
+  refused,
   children,
 }: {
-  trigger: ReactElement;
+  trigger: ReactElement<{ refused?: string | undefined }>;
   label?: string;
   align?: "start" | "end";
+  /** Why none of its items can be chosen: its button is locked, and says so. */
+  refused?: string | undefined;
   children: ReactNode;
 }) {
   const container = useLayer();
+  if (refused) return cloneElement(trigger, { refused });
   return (
     <BaseMenu.Root>
       <BaseMenu.Trigger render={trigger} />
@@ -44,6 +50,8 @@ type ItemProps = {
   keys?: string;
   danger?: boolean;
   disabled?: boolean;
+  /** Why the item cannot be chosen, said by a tip. */
+  refused?: string | undefined;
   onSelect?: () => void;
   /** An element to render instead, such as a link. */
   render?: ReactElement;
@@ -55,22 +63,29 @@ export function MenuItem({
   keys,
   danger,
   disabled,
+  refused,
   onSelect,
   render,
   children,
 }: ItemProps) {
-  return (
+  const item = (
     <BaseMenu.Item
       className={cn("menu-item", danger && "is-danger")}
-      disabled={disabled}
+      disabled={disabled || Boolean(refused)}
+      {...lockOf(refused)}
       render={render}
       onClick={onSelect}
     >
-      {Icon !== undefined && <Icon className="icon" aria-hidden="true" />}
+      {refused ? (
+        <Lock className="icon" aria-hidden="true" />
+      ) : (
+        Icon !== undefined && <Icon className="icon" aria-hidden="true" />
+      )}
       {children}
-      {keys !== undefined && <Keys of={keys} />}
+      {keys !== undefined && !refused && <Keys of={keys} />}
     </BaseMenu.Item>
   );
+  return refused ? <Tip text={refused}>{item}</Tip> : item;
 }
 
 /** An item that stays open and is ticked or not. */

@@ -65,26 +65,25 @@ export function AccountActs({ account, onGone }: { account: Account; onGone?: ()
   });
   return (
     <>
-      {refused === undefined && (
-        <Menu
-          label={`Acts on ${account.name}`}
-          trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${account.name}`} />}
-        >
-          <MenuItem icon={HeartPulse} disabled={check.isPending} onSelect={() => check.mutate()}>
-            Test the account
-          </MenuItem>
-          <MenuItem icon={Pencil} onSelect={() => setOpen("rename")}>
-            Rename…
-          </MenuItem>
-          <MenuItem icon={RefreshCw} onSelect={again}>
-            Connect again…
-          </MenuItem>
-          <MenuLine />
-          <MenuItem icon={Trash2} danger onSelect={() => setOpen("delete")}>
-            Disconnect…
-          </MenuItem>
-        </Menu>
-      )}
+      <Menu
+        label={`Acts on ${account.name}`}
+        refused={refused}
+        trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${account.name}`} />}
+      >
+        <MenuItem icon={HeartPulse} disabled={check.isPending} onSelect={() => check.mutate()}>
+          Test the account
+        </MenuItem>
+        <MenuItem icon={Pencil} onSelect={() => setOpen("rename")}>
+          Rename…
+        </MenuItem>
+        <MenuItem icon={RefreshCw} onSelect={again}>
+          Connect again…
+        </MenuItem>
+        <MenuLine />
+        <MenuItem icon={Trash2} danger onSelect={() => setOpen("delete")}>
+          Disconnect…
+        </MenuItem>
+      </Menu>
       {open === "rename" && <Rename account={account} onClose={() => setOpen(null)} />}
       <Confirm
         open={open === "delete"}

@@ -147,11 +147,9 @@ export function Health({ account, whole = false }: { account: Account; whole?: b
       >
         {account.problem ?? "refused by the provider"}
       </span>
-      {refused === undefined && (
-        <Button size="sm" onClick={again}>
-          Reconnect…
-        </Button>
-      )}
+      <Button size="sm" refused={refused} onClick={again}>
+        Reconnect…
+      </Button>
     </>
   );
 }

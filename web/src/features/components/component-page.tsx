@@ -9,11 +9,12 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { propsOf } from "~/api/props";
 import type { FromRegistry } from "~/api/schema";
+import { ActLink } from "~/shell/act-link";
 import { AsCommand } from "~/shell/as-command";
 import { curlOf, line } from "~/shell/command-line";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Button, buttonClass } from "~/ui/button";
+import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Confirm } from "~/ui/dialog";
 import { plural } from "~/ui/format";
@@ -100,18 +101,19 @@ export function ComponentPage({ id }: { id: string }) {
               </Button>
             )}
             {component.type === "source" && (
-              <Link
+              <ActLink
                 to="/sources"
                 search={
                   component.id === null
                     ? { action: "create", key: id }
                     : { action: "create", component: component.id }
                 }
-                className={buttonClass({ look: "primary" })}
+                needs="deploy"
+                look="primary"
+                icon={Plus}
               >
-                <Plus className="icon" aria-hidden="true" />
                 Deploy it
-              </Link>
+              </ActLink>
             )}
           </>
         }

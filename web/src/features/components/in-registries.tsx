@@ -5,9 +5,9 @@ import { Link } from "@tanstack/react-router";
 import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
 import type { FoundComponent } from "~/api/schema";
+import { ActLink } from "~/shell/act-link";
 import { ReadFailed } from "~/shell/read-failed";
 import { Empty, SkeletonRows } from "~/ui/banner";
-import { buttonClass } from "~/ui/button";
 import { PaneHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 
@@ -119,14 +119,15 @@ function Row({ of, shows }: { of: FoundComponent; shows: boolean }) {
       <td className="mid">{of.type}</td>
       <td className="is-right above">
         {of.type === "source" && (
-          <Link
+          <ActLink
             to="/sources"
             search={{ action: "create", key: of.key }}
-            className={buttonClass({ size: "sm" })}
+            needs="deploy"
+            size="sm"
             aria-label={`Deploy ${name}`}
           >
             Deploy…
-          </Link>
+          </ActLink>
         )}
       </td>
     </tr>

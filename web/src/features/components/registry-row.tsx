@@ -62,22 +62,20 @@ export function RegistryRow({ registry }: { registry: Registry }) {
           <When at={registry.updated_at * 1_000} />
         </td>
         <td className="registry-acts">
-          {refused === undefined && (
-            <>
-              <IconButton
-                icon={RefreshCw}
-                size="sm"
-                label={`Update ${name}`}
-                onClick={() => setOpened("update")}
-              />
-              <IconButton
-                icon={Trash2}
-                size="sm"
-                label={`Remove ${name}`}
-                onClick={() => setOpened("remove")}
-              />
-            </>
-          )}
+          <IconButton
+            icon={RefreshCw}
+            size="sm"
+            label={`Update ${name}`}
+            refused={refused}
+            onClick={() => setOpened("update")}
+          />
+          <IconButton
+            icon={Trash2}
+            size="sm"
+            label={`Remove ${name}`}
+            refused={refused}
+            onClick={() => setOpened("remove")}
+          />
           {opened === "unindexed" && <Unindexed name={name} onClose={close} />}
           {opened === "update" && <UpdateRegistry registry={registry} onClose={close} />}
           <Remove registry={registry} open={opened === "remove"} onClose={close} />

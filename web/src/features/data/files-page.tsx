@@ -213,14 +213,13 @@ function Row({
         >
           <Download className="icon is-sm" aria-hidden="true" />
         </a>
-        {refused === undefined && (
-          <IconButton
-            icon={Trash2}
-            size="sm"
-            label={`Delete ${file.path}`}
-            onClick={() => setAsks(true)}
-          />
-        )}
+        <IconButton
+          icon={Trash2}
+          size="sm"
+          label={`Delete ${file.path}`}
+          refused={refused}
+          onClick={() => setAsks(true)}
+        />
         <Confirm
           open={asks}
           onClose={() => setAsks(false)}

@@ -9,7 +9,7 @@ import { useRefusal } from "~/shell/session";
 import { ChangedMeanwhile, NotSaved } from "~/shell/typed-form";
 import { useTypedForm } from "~/shell/use-typed-form";
 import { Button } from "~/ui/button";
-import { TextArea } from "~/ui/field";
+import { Message, TextArea } from "~/ui/field";
 import { groupQuery } from "./queries";
 
 const NOTE_MAX = 2_000;
@@ -42,9 +42,11 @@ export function GroupNote({ group }: { group: ErrorGroupRecord }) {
         maxLength={NOTE_MAX}
         readOnly={refused !== undefined}
         placeholder={refused === undefined ? "What is known about it" : "Nothing is noted"}
+        aria-describedby={refused === undefined ? undefined : `${id}-m`}
         value={form.textOf("note")}
         onChange={({ target }) => form.set("note", target.value)}
       />
+      <Message id={`${id}-m`} hint={refused} />
       <ChangedMeanwhile form={form} record={group.id} labelOf={() => "Note"} />
       {form.isTyped && (
         <div className="row">

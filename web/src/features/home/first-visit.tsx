@@ -1,18 +1,19 @@
 /** Home before anything is there: three ways to begin. */
 
+import { ActLink } from "~/shell/act-link";
 import { line } from "~/shell/command-line";
 import { ShellBlock } from "~/shell/shell-block";
 import "./first-visit.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
-import { Blocks, ChevronRight, KeyRound, Link2, SquareTerminal, Webhook } from "lucide-react";
+import { useNavigate } from "@tanstack/react-router";
+import { Blocks, ChevronRight, KeyRound, Link2, Lock, SquareTerminal, Webhook } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, listOf, textOf } from "~/api/json";
 import { useRefusal, useSession } from "~/shell/session";
 import { Banner } from "~/ui/banner";
-import { Button } from "~/ui/button";
+import { Button, PlainButton } from "~/ui/button";
 import { Drawing } from "~/ui/drawing";
 import { Input } from "~/ui/field";
 import { PageHead } from "~/ui/pane";
@@ -255,6 +256,7 @@ function Bring({ examples }: { examples: readonly Example[] }) {
       void navigate({ to: "/sources", search: { action: "create", component: id } }),
   });
   const [text, setText] = useState("");
+  const Icon = refused === undefined ? ChevronRight : Lock;
   return (
     <form
       onSubmit={(event) => {
@@ -280,16 +282,16 @@ function Bring({ examples }: { examples: readonly Example[] }) {
       <ul className="door-examples">
         {examples.map((example) => (
           <li key={example.id}>
-            <button
-              type="button"
-              disabled={refused !== undefined || take.isPending}
+            <PlainButton
+              stopped={take.isPending}
+              refused={refused}
               onClick={() => take.mutate(example)}
             >
               <Tile name={example.name} />
               <span className="name">{example.name}</span>
               <span className="mid cut">{example.says}</span>
-              <ChevronRight className="icon is-sm" aria-hidden="true" />
-            </button>
+              <Icon className="icon is-sm" aria-hidden="true" />
+            </PlainButton>
           </li>
         ))}
       </ul>
@@ -311,9 +313,9 @@ function Terminal() {
         <KeyRound className="icon is-sm" aria-hidden="true" />
         <span>
           It asks for a key:{" "}
-          <Link to="/settings/keys" className="link">
+          <ActLink to="/settings/keys" needs="full" look="text">
             make one for this computer
-          </Link>
+          </ActLink>
         </span>
       </p>
     </>

@@ -192,14 +192,13 @@ function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId:
       </td>
       <Thing of={to} />
       <td>
-        {refused === undefined && (
-          <IconButton
-            icon={X}
-            size="sm"
-            label={`End: ${toName} listens to ${fromName}`}
-            onClick={() => end.mutate()}
-          />
-        )}
+        <IconButton
+          icon={X}
+          size="sm"
+          label={`End: ${toName} listens to ${fromName}`}
+          refused={refused}
+          onClick={() => end.mutate()}
+        />
       </td>
     </tr>
   );
@@ -250,12 +249,12 @@ function EndAuto({ of, name }: { of: AutoSubscription; name: string }) {
     },
     onError: (error) => say({ title: "Nothing was changed", about: sentence(error) }),
   });
-  if (refused !== undefined) return null;
   return (
     <IconButton
       icon={X}
       size="sm"
       label={`End: ${name} listens to every later workflow and source`}
+      refused={refused}
       onClick={() => end.mutate()}
     />
   );

@@ -103,10 +103,15 @@ function Detach({ domain }: { domain: string }) {
       void queries.invalidateQueries({ queryKey: ["domains"] });
     },
   });
-  if (refused !== undefined) return null;
   return (
     <>
-      <IconButton icon={X} size="sm" label={`Detach ${domain}`} onClick={() => setAsks(true)} />
+      <IconButton
+        icon={X}
+        size="sm"
+        label={`Detach ${domain}`}
+        refused={refused}
+        onClick={() => setAsks(true)}
+      />
       <Confirm
         open={asks}
         onClose={() => setAsks(false)}

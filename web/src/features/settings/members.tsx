@@ -177,14 +177,13 @@ function Row({ of }: { of: Member }) {
         <When at={of.created_at * 1_000} />
       </td>
       <td className="is-right">
-        {refused === undefined && (
-          <IconButton
-            icon={Trash2}
-            size="sm"
-            label={`Remove ${of.name}`}
-            onClick={() => setOpen(true)}
-          />
-        )}
+        <IconButton
+          icon={Trash2}
+          size="sm"
+          label={`Remove ${of.name}`}
+          refused={refused}
+          onClick={() => setOpen(true)}
+        />
         {lower !== undefined && (
           <Confirm
             open

@@ -12,7 +12,7 @@ import { useTitle } from "~/shell/title";
 import { ChangedMeanwhile, NotSaved } from "~/shell/typed-form";
 import { useTypedForm } from "~/shell/use-typed-form";
 import { Button } from "~/ui/button";
-import { Field, Input, TextArea } from "~/ui/field";
+import { Field, Fields, Input, TextArea } from "~/ui/field";
 import { say } from "~/ui/toast";
 
 const LABELS: Record<string, string> = { name: "Name", error_recipients: "Sent to" };
@@ -60,7 +60,7 @@ export function Organization() {
         if (stop === undefined) form.mutate();
       }}
     >
-      <fieldset className="fields" disabled={refused !== undefined}>
+      <Fields className="fields" refused={refused}>
         <section className="settings-row">
           <h2>Organization</h2>
           <div className="form-grid">
@@ -108,7 +108,7 @@ export function Organization() {
             , in its settings.
           </p>
         </section>
-      </fieldset>
+      </Fields>
       <ChangedMeanwhile form={form} record={org.id} labelOf={(name) => LABELS[name] ?? name} />
       {form.error !== null && (
         <p role="alert" className="failed-text">

@@ -150,8 +150,7 @@ export function Configure({
         if (form.reveal()) save.mutate("ask");
       }}
     >
-      {refused !== undefined && <Banner title={refused} />}
-      <Fields className="fields" locked={refused !== undefined}>
+      <Fields className="fields" refused={refused}>
         <div className="configure-name">
           <Field label={NAME}>
             {(control) => (

@@ -135,7 +135,7 @@ export function DeploySource({
             </Banner>
           </div>
         )}
-        <Fields locked={refused !== undefined}>
+        <Fields refused={refused}>
           {children}
           <button type="submit" className="sr" tabIndex={-1} aria-hidden="true">
             Deploy

@@ -6,14 +6,14 @@
 import "./find.css";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { ChevronRight } from "lucide-react";
+import { ChevronRight, Lock } from "lucide-react";
 import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
-import { sentence } from "~/api/errors";
+import { ApiError, sentence } from "~/api/errors";
 import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
-import { Button } from "~/ui/button";
+import { Button, PlainButton } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { TextArea } from "~/ui/field";
 import { plural } from "~/ui/format";
@@ -46,11 +46,14 @@ export function FindSource({
   const [text, setText] = useKeptText(`find-source.${first}`, first);
   const pasted = pastedOf(text);
   const save = useMutation({
-    mutationFn: (code: string) =>
-      data(client.POST("/v1/components", { body: { component_code: code } })),
+    mutationFn: async (of: string | Example) => {
+      const code = typeof of === "string" ? of : await of.read();
+      return data(client.POST("/v1/components", { body: { component_code: code } }));
+    },
     onSuccess: ({ id }) => take({ component: id }),
   });
-  const choose = async (example: Example) => save.mutate(await example.read());
+  const isBad = save.error instanceof ApiError && [400, 422].includes(save.error.status);
+  const ExampleIcon = refused === undefined ? ChevronRight : Lock;
 
   const words = pasted.kind === "words" ? pasted.words.toLowerCase().split(/\s+/) : undefined;
   const fitting =
@@ -85,7 +88,11 @@ export function FindSource({
         }}
       />
       {save.error !== null && (
-        <Banner kind="failed" role="alert" title="This code is no component">
+        <Banner
+          kind="failed"
+          role="alert"
+          title={isBad ? "This code is no component" : "The code was not saved"}
+        >
           {sentence(save.error)}
         </Banner>
       )}
@@ -126,7 +133,11 @@ export function FindSource({
           <ul className="found">
             {fitting.map((example) => (
               <li key={example.id}>
-                <button type="button" onClick={() => void choose(example)}>
+                <PlainButton
+                  stopped={save.isPending}
+                  refused={refused}
+                  onClick={() => save.mutate(example)}
+                >
                   <Tile name={example.name} size="lg" />
                   <span>
                     <span className="name">{example.name}</span>
@@ -134,8 +145,8 @@ export function FindSource({
                     <span className="small mid">{example.says}</span>
                   </span>
                   <span />
-                  <ChevronRight className="icon" aria-hidden="true" />
-                </button>
+                  <ExampleIcon className="icon" aria-hidden="true" />
+                </PlainButton>
               </li>
             ))}
           </ul>

@@ -221,7 +221,7 @@ function None() {
         <p>A source brings events in: requests, timers, or what happens in an app.</p>
         {refused !== undefined && <p>{refused}</p>}
       </Empty>
-      {refused === undefined && <FindSource first="" aside />}
+      <FindSource first="" aside />
     </>
   );
 }

@@ -1,7 +1,6 @@
 /** Single event of a source: its payload, a comparison with another event, and sending it again. */
 
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { GitCompare, RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
@@ -9,6 +8,7 @@ import { sentence } from "~/api/errors";
 import { eventQuery } from "~/api/events";
 import type { EventSummary } from "~/api/schema";
 import { exactText } from "~/json/exact";
+import { ActLink } from "~/shell/act-link";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { SkeletonRows } from "~/ui/banner";
@@ -40,7 +40,6 @@ export function OneEvent({
     error,
     refetch,
   } = useQuery({ ...eventQuery(source, id, words), retry: false });
-  const refused = useRefusal("deploy");
   return (
     <>
       <PaneHead title="Event" hint={<span className="mono">{shortIdOf(event, id)}</span>}>
@@ -60,11 +59,11 @@ export function OneEvent({
           </>
         )}
       </PaneHead>
-      {refused === undefined && event !== undefined && base === undefined && (
+      {event !== undefined && base === undefined && (
         <p className="event-use small">
-          <Link to="/workflows/new" search={{ source, event: id }} className="link">
+          <ActLink to="/workflows/new" search={{ source, event: id }} needs="deploy" look="text">
             Make a workflow of this event
-          </Link>
+          </ActLink>
         </p>
       )}
       {base?.id === id && (

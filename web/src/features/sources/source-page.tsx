@@ -10,6 +10,7 @@ import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
 import { ownersQuery, subscriptionsQuery, webhookNamesQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
+import { ActLink } from "~/shell/act-link";
 import { AsCommand } from "~/shell/as-command";
 import { curlOf, line } from "~/shell/command-line";
 import { HeldByDev } from "~/shell/held-by-dev";
@@ -38,7 +39,6 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
   const { data: source } = useSuspenseQuery(sourceQuery(id));
   const { data: component } = useQuery(componentOfId(source.component_id));
   const { org } = useSession();
-  const refused = useRefusal("deploy");
   const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
   useTitle(source.name);
   const endpoint = endpointOf(source);
@@ -87,11 +87,9 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
           </Fact>
           <Fact name="Listened to by" wide>
             {listeners.length === 0 ? "nobody yet" : <Listeners ids={listeners} />}{" "}
-            {refused === undefined && (
-              <Link to="/workflows/new" search={{ source: id }} className="link small">
-                New workflow on it
-              </Link>
-            )}
+            <ActLink to="/workflows/new" search={{ source: id }} needs="deploy" look="text">
+              New workflow on it
+            </ActLink>
           </Fact>
           <Fact name="Last 24 h" wide>
             <LastDay id={id} />
@@ -234,7 +232,8 @@ function Active({ source }: { source: Source }) {
     <SwitchRow
       label={source.active ? "Active" : "Off"}
       checked={change.isPending ? !source.active : source.active}
-      disabled={refused !== undefined || change.isPending}
+      refused={refused}
+      disabled={change.isPending}
       onChange={(active) => change.mutate(active)}
     />
   );

@@ -3,11 +3,12 @@
  */
 
 import { useQuery } from "@tanstack/react-query";
-import { Clock, Code2, Globe, Hand, Pin, Plus, Radio } from "lucide-react";
+import { Clock, Code2, Globe, Hand, Lock, Pin, Plus, Radio } from "lucide-react";
 import { type ReactNode, useEffect, useRef } from "react";
 import { useCronWords } from "~/shell/cron-words";
 import { useRefusal } from "~/shell/session";
 import { shortcuts } from "~/shell/shortcuts";
+import { PlainButton } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { duration } from "~/ui/format";
 import { keepInView } from "~/ui/keep-in-view";
@@ -38,6 +39,7 @@ export function Cards({
   const { data: sources = [] } = useQuery(sourceNamesQuery);
   const refused = useRefusal("deploy");
   const nameOf = (id: string) => sources.find((source) => source.id === id)?.name;
+  const AddIcon = refused === undefined ? Plus : Lock;
   const column = useRef<HTMLElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another card is what moves the column
   useEffect(() => {
@@ -75,18 +77,16 @@ export function Cards({
           />
         ))}
       </ol>
-      {refused === undefined && (
-        <button
-          type="button"
-          className="bld-add"
-          aria-keyshortcuts={shortcuts.stepAdd.keys}
-          onClick={onAdd}
-        >
-          <Plus className="icon is-sm" aria-hidden="true" />
-          Add a step
-          <Keys of={shortcuts.stepAdd.keys} />
-        </button>
-      )}
+      <PlainButton
+        className="bld-add"
+        aria-keyshortcuts={shortcuts.stepAdd.keys}
+        refused={refused}
+        onClick={onAdd}
+      >
+        <AddIcon className="icon is-sm" aria-hidden="true" />
+        Add a step
+        {refused === undefined && <Keys of={shortcuts.stepAdd.keys} />}
+      </PlainButton>
     </nav>
   );
 }

@@ -160,9 +160,13 @@ function RunLive() {
     },
     onError: (error) => say({ title: "Nothing was run", about: sentence(error) }),
   });
-  if (state.base.deployment_id === null || refused !== undefined) return null;
+  if (state.base.deployment_id === null) return null;
   return (
-    <Menu label="Runs" trigger={<IconButton icon={ChevronDown} size="sm" label="Other runs" />}>
+    <Menu
+      label="Runs"
+      refused={refused}
+      trigger={<IconButton icon={ChevronDown} size="sm" label="Other runs" />}
+    >
       <MenuItem disabled={run.isPending} onSelect={() => run.mutate()}>
         Run the live version with this event
       </MenuItem>

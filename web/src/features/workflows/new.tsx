@@ -14,7 +14,7 @@ import { useTitle } from "~/shell/title";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import type { Item } from "~/ui/combobox";
-import { Field, Input } from "~/ui/field";
+import { Field, Fields, Input } from "~/ui/field";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { ChooseSource } from "./choose-source";
 import { FIRST_CODE } from "./model";
@@ -110,11 +110,12 @@ export function NewWorkflow({
         }}
       >
         <div className="new-workflow">
-          <fieldset className="fields" disabled={refused !== undefined}>
+          <Fields className="fields" refused={refused}>
             <h2 id={label}>What starts it?</h2>
             <RadioGroup
               className="new-ways"
               aria-labelledby={label}
+              disabled={refused !== undefined}
               value={start}
               onValueChange={(next) => {
                 if (isStart(next)) setStart(next);
@@ -137,7 +138,7 @@ export function NewWorkflow({
                 />
               )}
             </Field>
-          </fieldset>
+          </Fields>
           {make.error !== null && (
             <Banner kind="failed" role="alert" title="The workflow was not made">
               {sentence(make.error)}

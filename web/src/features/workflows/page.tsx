@@ -190,7 +190,8 @@ function Active() {
     <SwitchRow
       label={base.active ? "Active" : "Off"}
       checked={change.isPending ? !base.active : base.active}
-      disabled={refused !== undefined || change.isPending}
+      refused={refused}
+      disabled={change.isPending}
       onChange={(active) => change.mutate(active)}
     />
   );

@@ -18,7 +18,8 @@ export type FormGiven = {
   sealed: readonly string[];
   /** What the server found wrong with each prop. */
   refused: Readonly<Record<string, string>>;
-  readOnly: boolean;
+  /** Why the values cannot be changed. */
+  locked: string | undefined;
   /** Values may be expressions; what one gives with the data at hand. */
   renderValue?: (value: unknown) => ReactNode;
   /** What expressions may name, and what it holds now. */

@@ -17,24 +17,41 @@ export function PinActs({ step }: { step: StepDraft }) {
   const { test } = useBuilder();
   const refused = useRefusal("deploy");
   const [edits, setEdits] = useState(false);
-  if (refused !== undefined) return null;
   const pin = test.pins[step.key];
   const result = test.exportsOf(step.key);
   return (
     <>
       {pin === undefined ? (
         result !== undefined && (
-          <Button size="sm" look="quiet" icon={Pin} onClick={() => test.pin(step.key, result)}>
+          <Button
+            size="sm"
+            look="quiet"
+            icon={Pin}
+            refused={refused}
+            onClick={() => test.pin(step.key, result)}
+          >
             Pin
           </Button>
         )
       ) : (
-        <Button size="sm" look="quiet" icon={PinOff} onClick={() => test.unpin(step.key)}>
+        <Button
+          size="sm"
+          look="quiet"
+          icon={PinOff}
+          refused={refused}
+          onClick={() => test.unpin(step.key)}
+        >
           Unpin
         </Button>
       )}
       {(pin !== undefined || result === undefined) && (
-        <Button size="sm" look="quiet" icon={PencilLine} onClick={() => setEdits(true)}>
+        <Button
+          size="sm"
+          look="quiet"
+          icon={PencilLine}
+          refused={refused}
+          onClick={() => setEdits(true)}
+        >
           {pin === undefined ? "Pin a result…" : "Edit the pin…"}
         </Button>
       )}

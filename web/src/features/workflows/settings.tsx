@@ -13,7 +13,7 @@ import { WouldGo } from "~/shell/would-go";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Confirm } from "~/ui/dialog";
-import { Field, Input, SwitchRow, TextArea } from "~/ui/field";
+import { Field, Fields, Input, SwitchRow, TextArea } from "~/ui/field";
 import { say } from "~/ui/toast";
 import { ChangeFiles } from "./change-files";
 import { LIMITS, labelOf, SWITCHES } from "./settings-form";
@@ -40,7 +40,7 @@ export function WorkflowSettings() {
         if (stop === undefined) form.mutate();
       }}
     >
-      <fieldset className="form-grid" disabled={refused !== undefined}>
+      <Fields className="form-grid" refused={refused}>
         <Field label="Name" error={field === "name" ? form.error?.message : undefined}>
           {(control) => (
             <Input
@@ -109,7 +109,7 @@ export function WorkflowSettings() {
             onChange={(checked) => set(name, checked ? "on" : "off")}
           />
         ))}
-      </fieldset>
+      </Fields>
       <ChangedMeanwhile
         form={form}
         record={base.id}

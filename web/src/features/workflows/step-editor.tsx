@@ -220,7 +220,7 @@ function Props({
         invalid: step.invalid,
         sealed,
         refused: refusal,
-        readOnly: refused !== undefined,
+        locked: refused,
         // Who may not deploy may not have code run.
         renderValue: (value) =>
           refused === undefined && (

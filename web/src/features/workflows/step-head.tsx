@@ -52,8 +52,12 @@ export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "on
       >
         <span className="sr-narrow">Test to here</span>
       </Button>
-      {at > 0 && refused === undefined && (
-        <Menu label="Other tests" trigger={<IconButton icon={ChevronDown} label="Other tests" />}>
+      {at > 0 && (
+        <Menu
+          label="Other tests"
+          refused={refused}
+          trigger={<IconButton icon={ChevronDown} label="Other tests" />}
+        >
           <MenuItem
             disabled={!alone || test.run.isPending}
             {...(alone ? { keys: shortcuts.testStep.keys } : {})}
@@ -78,15 +82,14 @@ export function Name({ step, onRename }: { step: StepDraft; onRename: (name: str
     return (
       <>
         <h2 className="mono cut">{step.namespace}</h2>
-        {refused === undefined && (
-          <IconButton
-            ref={button}
-            icon={Pencil}
-            size="sm"
-            label="Rename"
-            onClick={() => setText(step.namespace)}
-          />
-        )}
+        <IconButton
+          ref={button}
+          icon={Pencil}
+          size="sm"
+          label="Rename"
+          refused={refused}
+          onClick={() => setText(step.namespace)}
+        />
       </>
     );
   }
@@ -140,7 +143,6 @@ export function Name({ step, onRename }: { step: StepDraft; onRename: (name: str
 export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
   const { draft, edit } = useBuilder();
   const refused = useRefusal("deploy");
-  if (refused !== undefined) return null;
   const { namespace } = step;
   return (
     <Menu
@@ -151,6 +153,7 @@ export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
         icon={ArrowUp}
         keys={shortcuts.moveUp.keys}
         disabled={at === 0}
+        refused={refused}
         onSelect={() => onMove(-1)}
       >
         Move up
@@ -159,11 +162,12 @@ export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
         icon={ArrowDown}
         keys={shortcuts.moveDown.keys}
         disabled={at === draft.steps.length - 1}
+        refused={refused}
         onSelect={() => onMove(1)}
       >
         Move down
       </MenuItem>
-      <MenuItem icon={CopyIcon} keys={shortcuts.duplicate.keys} onSelect={onCopy}>
+      <MenuItem icon={CopyIcon} keys={shortcuts.duplicate.keys} refused={refused} onSelect={onCopy}>
         Duplicate
       </MenuItem>
       <MenuItem
@@ -177,6 +181,7 @@ export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
       </MenuItem>
       <MenuItem
         icon={Power}
+        refused={refused}
         onSelect={() =>
           edit(
             {
@@ -196,6 +201,7 @@ export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
         icon={Trash2}
         keys={shortcuts.removeStep.keys}
         danger
+        refused={refused}
         onSelect={() => {
           onGone();
           edit(

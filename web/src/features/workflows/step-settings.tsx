@@ -6,7 +6,7 @@
 import { Link } from "@tanstack/react-router";
 import { numberOf } from "~/api/json";
 import { useRefusal } from "~/shell/session";
-import { Field, SwitchRow, TextArea } from "~/ui/field";
+import { Field, Fields, SwitchRow, TextArea } from "~/ui/field";
 import { duration } from "~/ui/format";
 import { Fact } from "~/ui/pane";
 import type { StepDraft } from "./model";
@@ -45,7 +45,7 @@ export function StepSettings({ step }: { step: StepDraft }) {
     );
   return (
     <div className="bld-none">
-      <fieldset disabled={refused !== undefined}>
+      <Fields refused={refused}>
         <SwitchRow label="Runs" checked={!disabled} onChange={set} />
         <Field label="Note" hint="For whoever reads the step: part of the version, and never run.">
           {(control) => (
@@ -58,7 +58,7 @@ export function StepSettings({ step }: { step: StepDraft }) {
             />
           )}
         </Field>
-      </fieldset>
+      </Fields>
       <p className="small mid">
         A step that is off is passed over: <code className="mono">steps.{namespace}</code> is not
         there for those after it. Its code and values stay.

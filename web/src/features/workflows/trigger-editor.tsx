@@ -11,7 +11,7 @@ import { ShellBlock } from "~/shell/shell-block";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
-import { Field, Input, Password } from "~/ui/field";
+import { Field, Fields, Input, Password } from "~/ui/field";
 import { Menu, MenuItem } from "~/ui/menu";
 import { Select } from "~/ui/select";
 import { triggerNames } from "./cards";
@@ -64,9 +64,9 @@ export function TriggerEditor({
       <div className="bld-head">
         <h2>{trigger === undefined ? "No trigger" : triggerNames[trigger.kind]}</h2>
         <span className="grow" />
-        {refused === undefined && <AddTrigger onAdd={add} onNew={() => setDeploys("add")} />}
-        {trigger !== undefined && refused === undefined && (
-          <Button size="sm" look="danger" icon={Trash2} onClick={remove}>
+        <AddTrigger refused={refused} onAdd={add} onNew={() => setDeploys("add")} />
+        {trigger !== undefined && (
+          <Button size="sm" look="danger" icon={Trash2} refused={refused} onClick={remove}>
             Remove
           </Button>
         )}
@@ -84,9 +84,7 @@ export function TriggerEditor({
             Nothing starts this workflow by itself. Add a trigger, or run it by hand.
           </p>
         )}
-        {trigger?.kind === "http" && (
-          <Http trigger={trigger} readOnly={refused !== undefined} onChange={set} />
-        )}
+        {trigger?.kind === "http" && <Http trigger={trigger} refused={refused} onChange={set} />}
         {trigger?.kind === "timer" && (
           <div className="bld-props" key={state.revision}>
             {parts.renderForm({
@@ -100,7 +98,7 @@ export function TriggerEditor({
               },
               sealed: [],
               refused: {},
-              readOnly: refused !== undefined,
+              locked: refused,
               onValues: ({ timer }) => {
                 if (!isObject(timer)) return;
                 const cron = textOf(timer.cron);
@@ -121,7 +119,7 @@ export function TriggerEditor({
         {trigger?.kind === "source" && (
           <Source
             trigger={trigger}
-            readOnly={refused !== undefined}
+            refused={refused}
             onChange={set}
             onNew={() => setDeploys("take")}
           />
@@ -134,15 +132,18 @@ export function TriggerEditor({
 }
 
 function AddTrigger({
+  refused,
   onAdd,
   onNew,
 }: {
+  refused: string | undefined;
   onAdd: (trigger: TriggerDraft) => void;
   onNew: () => void;
 }) {
   return (
     <Menu
       label="Triggers"
+      refused={refused}
       trigger={
         <Button size="sm" icon={Plus}>
           Add a trigger
@@ -185,11 +186,11 @@ const AUTHS = [
 
 function Http({
   trigger,
-  readOnly,
+  refused,
   onChange,
 }: {
   trigger: HttpTrigger;
-  readOnly: boolean;
+  refused: string | undefined;
   onChange: (trigger: TriggerDraft, says: string, place?: string) => void;
 }) {
   const { state } = useBuilder();
@@ -219,61 +220,60 @@ function Http({
           <ShellBlock text={curlTo(address, kind)} label="Copy curl" />
         </>
       )}
-      <Field label="Who may call it">
-        {(control) => (
-          <Select
-            {...control}
-            value={kind}
-            disabled={readOnly}
-            choices={AUTHS.map(([value, label]) => ({ value, label }))}
-            onChange={(type) => onChange({ ...trigger, auth: { type } }, "change who may call")}
-          />
+      <Fields className="form-grid" refused={refused}>
+        <Field label="Who may call it">
+          {(control) => (
+            <Select
+              {...control}
+              value={kind}
+              choices={AUTHS.map(([value, label]) => ({ value, label }))}
+              onChange={(type) => onChange({ ...trigger, auth: { type } }, "change who may call")}
+            />
+          )}
+        </Field>
+        {(kind === "bearer" || kind === "signature") && (
+          <Field
+            label={kind === "bearer" ? "Token" : "Secret"}
+            hint={
+              was === kind
+                ? "One is set. Leave this empty to keep it; nobody can read it back."
+                : "Nobody can read it back once it is saved."
+            }
+          >
+            {(control) => (
+              <Password
+                {...control}
+                autoComplete="new-password"
+                value={textOf(trigger.auth[secretName]) ?? ""}
+                onChange={({ target }) => {
+                  const { [secretName]: _, ...rest } = trigger.auth;
+                  const auth = target.value === "" ? rest : { ...rest, [secretName]: target.value };
+                  onChange({ ...trigger, auth }, "change the secret", `secret ${trigger.id}`);
+                }}
+              />
+            )}
+          </Field>
         )}
-      </Field>
-      {(kind === "bearer" || kind === "signature") && (
-        <Field
-          label={kind === "bearer" ? "Token" : "Secret"}
-          hint={
-            was === kind
-              ? "One is set. Leave this empty to keep it; nobody can read it back."
-              : "Nobody can read it back once it is saved."
-          }
-        >
-          {(control) => (
-            <Password
-              {...control}
-              autoComplete="new-password"
-              readOnly={readOnly}
-              value={textOf(trigger.auth[secretName]) ?? ""}
-              onChange={({ target }) => {
-                const { [secretName]: _, ...rest } = trigger.auth;
-                const auth = target.value === "" ? rest : { ...rest, [secretName]: target.value };
-                onChange({ ...trigger, auth }, "change the secret", `secret ${trigger.id}`);
-              }}
-            />
-          )}
-        </Field>
-      )}
-      {kind === "signature" && (
-        <Field
-          label="Header"
-          hint="Empty: signatures of Standard Webhooks. Else the header with the HMAC-SHA256 of the body, such as x-hub-signature-256."
-        >
-          {(control) => (
-            <Input
-              {...control}
-              mono
-              readOnly={readOnly}
-              value={textOf(trigger.auth.header) ?? ""}
-              onChange={({ target }) => {
-                const { header: _, ...rest } = trigger.auth;
-                const auth = target.value === "" ? rest : { ...rest, header: target.value };
-                onChange({ ...trigger, auth }, "change the header", `header ${trigger.id}`);
-              }}
-            />
-          )}
-        </Field>
-      )}
+        {kind === "signature" && (
+          <Field
+            label="Header"
+            hint="Empty: signatures of Standard Webhooks. Else the header with the HMAC-SHA256 of the body, such as x-hub-signature-256."
+          >
+            {(control) => (
+              <Input
+                {...control}
+                mono
+                value={textOf(trigger.auth.header) ?? ""}
+                onChange={({ target }) => {
+                  const { header: _, ...rest } = trigger.auth;
+                  const auth = target.value === "" ? rest : { ...rest, header: target.value };
+                  onChange({ ...trigger, auth }, "change the header", `header ${trigger.id}`);
+                }}
+              />
+            )}
+          </Field>
+        )}
+      </Fields>
     </div>
   );
 }
@@ -293,12 +293,12 @@ function addressHint(base: { deployment_id: string | null; active: boolean }): s
 
 function Source({
   trigger,
-  readOnly,
+  refused,
   onChange,
   onNew,
 }: {
   trigger: SourceTrigger;
-  readOnly: boolean;
+  refused: string | undefined;
   onNew: () => void;
   onChange: (trigger: TriggerDraft, says: string, place?: string) => void;
 }) {
@@ -307,38 +307,32 @@ function Source({
   const events = trigger.id !== "" && (
     <SourceEvents key={trigger.id} source={trigger.id} eventName={trigger.eventName} />
   );
-  if (readOnly) {
-    return (
-      <>
-        <p className="bld-none">{found?.name ?? trigger.id}</p>
-        {events}
-      </>
-    );
-  }
   return (
     <>
-      <div className="bld-props form-grid">
-        <ChooseSource
-          value={trigger.id === "" ? null : { key: trigger.id, label: found?.name ?? trigger.id }}
-          onChange={(item) => onChange({ ...trigger, id: item?.key ?? "" }, "choose a source")}
-          onNew={onNew}
-        />
-        <Field label="Channel" hint="Empty: the default one, where $emit names none.">
-          {(control) => (
-            <Input
-              {...control}
-              mono
-              value={trigger.eventName}
-              onChange={({ target }) =>
-                onChange(
-                  { ...trigger, eventName: target.value },
-                  "change the channel",
-                  `channel ${trigger.id}`,
-                )
-              }
-            />
-          )}
-        </Field>
+      <div className="bld-props">
+        <Fields className="form-grid" refused={refused}>
+          <ChooseSource
+            value={trigger.id === "" ? null : { key: trigger.id, label: found?.name ?? trigger.id }}
+            onChange={(item) => onChange({ ...trigger, id: item?.key ?? "" }, "choose a source")}
+            onNew={onNew}
+          />
+          <Field label="Channel" hint="Empty: the default one, where $emit names none.">
+            {(control) => (
+              <Input
+                {...control}
+                mono
+                value={trigger.eventName}
+                onChange={({ target }) =>
+                  onChange(
+                    { ...trigger, eventName: target.value },
+                    "change the channel",
+                    `channel ${trigger.id}`,
+                  )
+                }
+              />
+            )}
+          </Field>
+        </Fields>
       </div>
       {events}
     </>
