@@ -9,7 +9,7 @@ import { ExactJson } from "~/json/exact";
 import { forgetText, useKeptField } from "~/shell/kept-text";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
-import { Banner } from "~/ui/banner";
+import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
 import { Editor } from "~/ui/code/editor";
@@ -60,7 +60,11 @@ export function Stored({
     onError: (error) => say({ title: `${recordKey} was not deleted`, about: sentence(error) }),
   });
   if (record === undefined) {
-    return error === null ? null : <ReadFailed what="The value" error={error} again={refetch} />;
+    return error === null ? (
+      <SkeletonRows />
+    ) : (
+      <ReadFailed what="The value" error={error} again={refetch} />
+    );
   }
   return (
     <>

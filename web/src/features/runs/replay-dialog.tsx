@@ -23,7 +23,7 @@ import { Tag } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { say } from "~/ui/toast";
 import { EventEditor } from "./event-editor";
-import { type Plan, planQuery, runQuery, versionsQuery } from "./queries";
+import { type Plan, runQuery } from "./queries";
 import { CallsOut, Flow, Pick } from "./replay-parts";
 import {
   beginnings,
@@ -35,6 +35,7 @@ import {
   nameOf,
   type Version,
 } from "./replay-plan";
+import { type Changed, usePlans } from "./use-plans";
 
 export function ReplayDialog({
   id,
@@ -66,27 +67,6 @@ export function ReplayDialog({
   return <Asks run={run} title={title} fromStep={fromStep} onClose={onClose} />;
 }
 
-type Changed = { at: number; by: string | undefined };
-
-/** The version that the run had, the one that runs now, and the draft where it differs. */
-function usePlans(run: RunDetail): {
-  had: Plan | undefined;
-  live: Plan | undefined;
-  draft: Plan | undefined;
-  changed: Changed | undefined;
-} {
-  const { data: had } = useQuery({
-    ...planQuery(run.ownerId, run.deploymentId ?? ""),
-    enabled: run.isWorkflow && run.deploymentId !== undefined,
-  });
-  const { data: versions } = useQuery({ ...versionsQuery(run.ownerId), enabled: run.isWorkflow });
-  const { data: live } = useQuery({
-    ...planQuery(run.ownerId, versions?.live ?? ""),
-    enabled: versions?.live !== undefined,
-  });
-  return { had, live, draft: versions?.draft, changed: versions?.changed };
-}
-
 const TRIGGER = "$trigger";
 
 function Asks({
@@ -103,7 +83,7 @@ function Asks({
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
-  const { had, live, draft, changed } = usePlans(run);
+  const { had, live, draft, changed, error, again } = usePlans(run);
   const choices = choicesOf({ had, live, draft });
   const [wanted, setWanted] = useState<Version>("live");
   const version = choices.find((each) => each.version === wanted) ?? choices[0];
@@ -235,11 +215,13 @@ function Asks({
         </section>
         <section>
           <h3>With the code of</h3>
-          {choices.length === 0 ? (
+          {error !== null && <ReadFailed what="The versions" error={error} again={again} />}
+          {choices.length === 0 && error === null && (
             <p className="pick-alone">
               {run.isWorkflow ? "Reading the versions…" : "The source, as it is deployed"}
             </p>
-          ) : (
+          )}
+          {choices.length > 0 && (
             <RadioGroup
               aria-label="With the code of"
               value={version?.version ?? "live"}

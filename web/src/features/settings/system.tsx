@@ -8,7 +8,7 @@ import { client, data } from "~/api/client";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Banner } from "~/ui/banner";
+import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { bytes } from "~/ui/format";
 import { StatusMark } from "~/ui/status";
@@ -35,7 +35,9 @@ export function System() {
   if (refused !== undefined) return <p className="settings dim">{refused}</p>;
   const system = query.data;
   if (system === undefined) {
-    return query.error === null ? null : (
+    return query.error === null ? (
+      <SkeletonRows />
+    ) : (
       <ReadFailed what="The server" error={query.error} again={query.refetch} />
     );
   }
