@@ -69,6 +69,11 @@ describe("paths", () => {
   it.each([
     [["body", "items", 0, "id"], "steps.trigger.event.body.items[0].id", ".body.items[0].id"],
     [["odd.name"], 'steps.trigger.event["odd.name"]', '.["odd.name"]'],
+    [
+      ["$return_value", "rows"],
+      "steps.trigger.event.$return_value.rows",
+      '.["$return_value"].rows',
+    ],
     [[], "steps.trigger.event", "."],
   ])("%j", (path, code, jq) => {
     expect(pathText("steps.trigger.event", path)).toBe(code);

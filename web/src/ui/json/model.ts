@@ -207,10 +207,17 @@ export function pathText(base: string, path: Path): string {
   return text;
 }
 
+/** Names that jq takes after a dot: a dollar begins a variable there. */
+const JQ_NAME = /^[A-Za-z_]\w*$/;
+
 /** The path for `jq`: `.body.items[0].id`. */
 export function jqPath(path: Path): string {
-  const text = pathText("", path);
-  return text.startsWith("[") || text === "" ? `.${text}` : `.${text}`;
+  const text = path
+    .map((part) =>
+      typeof part === "string" && JQ_NAME.test(part) ? `.${part}` : `[${JSON.stringify(part)}]`,
+    )
+    .join("");
+  return text.startsWith(".") ? text : `.${text}`;
 }
 
 /** The containers that must be open for the path to be shown. */
