@@ -41,6 +41,23 @@ test("a delivery shows each attempt, its headers and its body, and is sent again
     await expect(attempts).toHaveCount(2);
     await expect(attempts.last()).toContainText("Answered 200");
     await expect(page.locator(".facts")).toContainText("Delivered");
+
+    // All that nobody took are sent again at once, from the page of the webhook.
+    answer = [410, "no orders are taken here any more"];
+    for (const order of [1, 2]) await send(server, orders, { order });
+    const dead = page.getByRole("table", { name: "Deliveries" }).getByText("Dead letter");
+    await page.goto(`${server.url}/webhooks/${webhook.id}`);
+    await expect(async () => {
+      await page.reload();
+      await expect(dead).toHaveCount(2, { timeout: 2_000 });
+    }).toPass();
+    answer = [200, "taken"];
+    await page.getByRole("button", { name: "Send dead letters again" }).click();
+    await expect(page.getByText("2 dead letters sent again")).toBeVisible();
+    await expect(async () => {
+      await page.reload();
+      await expect(dead).toHaveCount(0, { timeout: 2_000 });
+    }).toPass();
     for (const width of [1440, 380]) {
       await page.setViewportSize({ width, height: 800 });
       await expectAccessible(page);
