@@ -19,7 +19,7 @@ const NAME = "millrace.stream";
 export const READ_AGAIN_MAX = 4;
 
 /** Whether a list is short enough to be read again whole. */
-function isShort({ state: { data } }: Query): boolean {
+export function isShort({ state: { data } }: Query): boolean {
   const pages = isObject(data) ? listOf(data.pages) : [];
   return pages.length <= READ_AGAIN_MAX;
 }

@@ -1,10 +1,10 @@
 /** Queries of a replay and its runs. */
 
-import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { client, data } from "~/api/client";
-import { PAGE_MAX } from "~/api/queries";
-import { listedRowOf } from "~/api/run-list";
-import type { ReplayWithRuns } from "~/api/schema";
+import { queryOptions } from "@tanstack/react-query";
+import { body, client, data } from "~/api/client";
+import { PAGE_MAX, pagesOf } from "~/api/queries";
+import { listedRowOf, type RunRow } from "~/api/run-list";
+import type { ReplayedRun, ReplayWithRuns } from "~/api/schema";
 
 /** What a state of a replay is called. */
 export const replayWords: Record<string, string> = {
@@ -32,32 +32,32 @@ export const replayQuery = (id: string) =>
       data(client.GET("/v1/replays/{id}", { params: { path: { id } }, signal })),
   });
 
-/** `isFinal`: no run of it changes any more. They are read once more then, as they ended. */
-export const replayRunsQuery = (id: string, isFinal: boolean) =>
-  queryOptions({
-    queryKey: ["replay", id, "runs", isFinal],
-    queryFn: ({ signal }) =>
-      data(
-        client.GET("/v1/replays/{id}/runs", {
-          params: { path: { id }, query: { limit: PAGE_MAX } },
-          signal,
-        }),
-      ),
-    placeholderData: keepPreviousData,
+/** A run of a replay, and the same run as lists show it; pruned runs are in no list. */
+export type Replayed = { run: ReplayedRun; row: RunRow | undefined };
+
+/** Runs of a replay, a page at a time. */
+export const replayRunsQuery = (id: string) =>
+  pagesOf(["replay", id, "runs"], async (query, signal) => {
+    const params = { path: { id }, query };
+    const { data: runs, page_info } = await body(
+      client.GET("/v1/replays/{id}/runs", { params, signal }),
+    );
+    const listed = await listedRuns(
+      runs.map(({ run_id }) => run_id),
+      signal,
+    );
+    return {
+      data: runs.map((run): Replayed => ({ run, row: listed.get(run.run_id) })),
+      page_info,
+    };
   });
 
-/** The same runs as lists show them, by their ids. Read anew with `ended`, how many of them ended. */
-export const listedRunsQuery = (id: string, runs: readonly string[], ended: number) =>
-  queryOptions({
-    queryKey: ["replay", id, "listed", runs.length, ended],
-    queryFn: async ({ signal }) => {
-      const query = { ids: runs.join(","), limit: PAGE_MAX };
-      const listed = await data(client.GET("/v1/runs", { params: { query }, signal }));
-      return new Map(listed.map((run) => [run.id, listedRowOf(run)]));
-    },
-    enabled: runs.length > 0,
-    placeholderData: keepPreviousData,
-  });
+async function listedRuns(ids: readonly string[], signal: AbortSignal) {
+  if (ids.length === 0) return new Map<string, RunRow>();
+  const query = { ids: ids.join(","), limit: PAGE_MAX };
+  const listed = await data(client.GET("/v1/runs", { params: { query }, signal }));
+  return new Map(listed.map((run) => [run.id, listedRowOf(run)]));
+}
 
 /** The group of errors that the runs of a replay were of. */
 export const groupQuery = (id: string) =>

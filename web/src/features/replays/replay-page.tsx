@@ -2,22 +2,23 @@
 
 import "~/ui/table.css";
 import "./replays.css";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Check, CircleSlash, Pause, Play } from "lucide-react";
+import { useEffect, useRef } from "react";
 import { client, data } from "~/api/client";
 import { setErrorState } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
-import type { RunRow } from "~/api/run-list";
 import { statusOf } from "~/api/runs";
-import type { ReplayedRun, ReplayWithRuns } from "~/api/schema";
-import { useLive } from "~/api/stream";
+import type { ReplayWithRuns } from "~/api/schema";
+import { isShort, useLive } from "~/api/stream";
 import { AsCommand } from "~/shell/as-command";
 import { curlOf, line } from "~/shell/command-line";
+import { ListState } from "~/shell/list-state";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Banner, SkeletonRows } from "~/ui/banner";
+import { Banner, Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { count, duration, plural, shortId } from "~/ui/format";
 import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
@@ -28,7 +29,7 @@ import {
   groupQuery,
   isFinal,
   isOver,
-  listedRunsQuery,
+  type Replayed,
   replayQuery,
   replayRunsQuery,
   replayWords,
@@ -40,10 +41,18 @@ export function ReplayPage({ id }: { id: string }) {
   const refused = useRefusal("invoke");
   const { data: replay, error, refetch } = useQuery(replayQuery(id));
   const final = replay !== undefined && isFinal(replay);
-  const { data: runs } = useQuery(replayRunsQuery(id, final));
+  const runs = useInfiniteQuery(replayRunsQuery(id));
   // Its runs go on after the last of them was queued.
-  useLive(final ? undefined : "replays", ["replay", id]);
-  useLive(final ? undefined : "runs", ["replay", id]);
+  useLive(final ? undefined : "replays", ["replay", id], isShort);
+  useLive(final ? undefined : "runs", ["replay", id], isShort);
+  const wasOpen = useRef(false);
+  useEffect(() => {
+    // Once more as all of them ended: the last answer may be of just before.
+    if (final && wasOpen.current) {
+      void queries.invalidateQueries({ queryKey: replayRunsQuery(id).queryKey });
+    }
+    wasOpen.current = replay !== undefined && !final;
+  }, [final, replay, id, queries]);
   const change = useMutation({
     mutationFn: (act: "pause" | "resume" | "cancel") => {
       const params = { params: { path: { id } } };
@@ -149,8 +158,18 @@ export function ReplayPage({ id }: { id: string }) {
                 </Fact>
               </dl>
             </section>
-            <PaneHead title="Runs" count={runs === undefined ? "" : count(runs.length)} />
-            <Replayed replay={replay} runs={runs ?? []} />
+            <PaneHead title="Runs" count={shownOf(runs, replay.replayed)} />
+            <ListState
+              query={runs}
+              what="The runs"
+              empty={
+                <Empty
+                  title={isOver(replay.status) ? "No run was replayed." : "No run is replayed yet."}
+                />
+              }
+            >
+              {(items) => <Runs runs={items} />}
+            </ListState>
           </>
         )}
       </div>
@@ -158,12 +177,17 @@ export function ReplayPage({ id }: { id: string }) {
   );
 }
 
-function Replayed({ replay, runs }: { replay: ReplayWithRuns; runs: readonly ReplayedRun[] }) {
-  const { succeeded, failed, cancelled } = replay.runs;
-  const ids = runs.map(({ run_id }) => run_id);
-  const { data: listed } = useQuery(
-    listedRunsQuery(replay.id, ids, succeeded + failed + cancelled),
-  );
+/** "5,000", or "100 of 5,000" while the list has a part of them. */
+function shownOf(
+  { data: read, hasNextPage }: { data?: { pages: { data: unknown[] }[] }; hasNextPage: boolean },
+  all: number,
+): string {
+  if (read === undefined) return "";
+  const shown = read.pages.reduce((sum, page) => sum + page.data.length, 0);
+  return hasNextPage ? `${count(shown)} of ${count(Math.max(all, shown))}` : count(shown);
+}
+
+function Runs({ runs }: { runs: readonly Replayed[] }) {
   return (
     <table className="tbl t-replayed" aria-label="Runs of the replay">
       <thead>
@@ -177,15 +201,15 @@ function Replayed({ replay, runs }: { replay: ReplayWithRuns; runs: readonly Rep
         </tr>
       </thead>
       <tbody>
-        {runs.map((run) => (
-          <Row key={run.run_id} run={run} row={listed?.get(run.run_id)} />
+        {runs.map((each) => (
+          <Row key={each.run.run_id} of={each} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function Row({ run, row }: { run: ReplayedRun; row: RunRow | undefined }) {
+function Row({ of: { run, row } }: { of: Replayed }) {
   return (
     <tr className="tr">
       <td>
