@@ -9,6 +9,9 @@ export const PAGE_MAX = 100;
 /** Pages that a list of choices has at most: what is beyond is named by its id. */
 const PAGES_MAX = 20;
 
+/** As many records as `allOf` reads: of so many there may be more. */
+export const ALL_MAX = PAGE_MAX * PAGES_MAX;
+
 /** All of a list, for what chooses from it or names its records. */
 export async function allOf<T>(
   read: (page: { limit: number; after: string | undefined }) => Promise<{
@@ -99,7 +102,7 @@ export const ownersQuery = queryOptions({
 
 /** Names of webhooks by their ids; one without a name is called by its address. */
 export const webhookNamesQuery = queryOptions({
-  queryKey: ["webhook-names"],
+  queryKey: ["webhooks", "names"],
   queryFn: async ({ signal }) => {
     const include = "id,name,url";
     const webhooks = await allOf((page) =>

@@ -1,11 +1,9 @@
 import { createFileRoute, redirect } from "@tanstack/react-router";
-import { workflowQuery } from "~/features/workflows/queries";
 
-/** The errors of one workflow are the list of all, with its name in the search. */
+/** The errors of one workflow are the list of all, filtered by it. */
 export const Route = createFileRoute("/_app/workflows/$id/errors")({
-  beforeLoad: async ({ context: { queryClient }, params }) => {
-    const { name } = await queryClient.ensureQueryData(workflowQuery(params.id));
+  beforeLoad: ({ params: { id } }) => {
     // The organization that the address names stays in it.
-    throw redirect({ to: "/errors", search: (had) => ({ ...had, q: name }), replace: true });
+    throw redirect({ to: "/errors", search: (had) => ({ ...had, owner: id }), replace: true });
   },
 });

@@ -7,7 +7,7 @@ import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useDeferredValue, useRef, useState } from "react";
 import { body, client, data } from "~/api/client";
-import { accountsOf, appQuery, pagesOf } from "~/api/queries";
+import { accountsOf, appQuery, PAGE_MAX, pagesOf } from "~/api/queries";
 import type { App } from "~/api/schema";
 import { useConnect } from "~/shell/connect";
 import { ListState } from "~/shell/list-state";
@@ -25,8 +25,6 @@ import { BarStatus, Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 import { Health } from "./accounts-page";
 import { OauthClient } from "./oauth-client";
-
-const COMPONENTS_MOST = 50;
 
 const ways: Record<App["auth_type"], string> = {
   oauth: "by the provider's page",
@@ -230,7 +228,7 @@ function ComponentsOfApp({ slug }: { slug: string }) {
     queryFn: ({ signal }) =>
       data(
         client.GET("/v1/components/search", {
-          params: { query: { query: "", app: slug, limit: COMPONENTS_MOST } },
+          params: { query: { query: "", app: slug, limit: PAGE_MAX } },
           signal,
         }),
       ),
@@ -266,6 +264,14 @@ function ComponentsOfApp({ slug }: { slug: string }) {
             ))}
           </tbody>
         </table>
+      )}
+      {components.length >= PAGE_MAX && (
+        <p className="small dim pad">
+          {PAGE_MAX} of its components, and there may be more.{" "}
+          <Link to="/components" search={{ q: slug }} className="link">
+            Search all components
+          </Link>
+        </p>
       )}
     </section>
   );

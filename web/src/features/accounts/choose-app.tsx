@@ -2,10 +2,11 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
-import { client, data } from "~/api/client";
+import { body, client } from "~/api/client";
 import { useConnect } from "~/shell/connect";
 import { Dialog } from "~/ui/dialog";
 import { Search } from "~/ui/field";
+import { count } from "~/ui/format";
 import { Tile } from "~/ui/tag";
 import "./choose-app.css";
 
@@ -16,11 +17,13 @@ export function ChooseApp({ onClose }: { onClose: () => void }) {
   const connect = useConnect();
   const [text, setText] = useState("");
   const q = useDeferredValue(text.trim());
-  const { data: apps = [], isPending } = useQuery({
-    queryKey: ["apps", q],
+  const { data: found, isPending } = useQuery({
+    queryKey: ["apps", "of-words", q],
     queryFn: ({ signal }) =>
-      data(client.GET("/v1/apps", { params: { query: { q, limit: MOST } }, signal })),
+      body(client.GET("/v1/apps", { params: { query: { q, limit: MOST } }, signal })),
   });
+  const apps = found?.data ?? [];
+  const total = found?.page_info.total_count ?? 0;
   return (
     <Dialog open onClose={onClose} title="Connect an account" about="of which app?">
       <div className="dialog-body">
@@ -53,6 +56,11 @@ export function ChooseApp({ onClose }: { onClose: () => void }) {
             </li>
           ))}
         </ul>
+        {total > apps.length && (
+          <p className="small dim" role="status">
+            {count(apps.length)} of {count(total)} apps. More letters find others.
+          </p>
+        )}
         {apps.length === 0 && !isPending && (
           <p className="mid" role="status">
             No app is called like that. An app that the catalogue does not know is registered when a

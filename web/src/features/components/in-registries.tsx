@@ -6,6 +6,7 @@ import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
 import type { FoundComponent } from "~/api/schema";
 import { ActLink } from "~/shell/act-link";
+import { BestOf } from "~/shell/best-of";
 import { ReadFailed } from "~/shell/read-failed";
 import { Empty, SkeletonRows } from "~/ui/banner";
 import { PaneHead } from "~/ui/pane";
@@ -80,9 +81,7 @@ export function InRegistries({
           </tbody>
         </table>
       )}
-      {found?.components.length === MOST && (
-        <p className="small dim pad">The {MOST} that fit best. More words find others.</p>
-      )}
+      {found !== undefined && <BestOf n={found.components.length} most={MOST} />}
     </section>
   );
 }

@@ -7,6 +7,7 @@ import "~/ui/table.css";
 import "./errors.css";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { X } from "lucide-react";
 import { type ReactNode, useRef } from "react";
 import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
@@ -54,22 +55,31 @@ const STATES: readonly (readonly [Shown, string])[] = [
 
 export function ErrorList({
   q,
+  of,
   chosen,
   state,
   onShow,
   renderRun,
 }: {
   q: string;
+  /** Id of the workflow or source whose errors are listed; absent: of all. */
+  of: string | undefined;
   chosen: string | undefined;
   state: Shown;
-  onShow: (next: { q?: string; group?: string | undefined; state?: Shown }) => void;
+  onShow: (next: {
+    q?: string;
+    group?: string | undefined;
+    state?: Shown;
+    /** Those of all workflows and sources. */
+    everybody?: boolean;
+  }) => void;
   /** The error of a run; routes put features together. */
   renderRun: (run: string) => ReactNode;
 }) {
   useTitle("Errors");
   const scroll = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const groups = useInfiniteQuery({ ...groupsQuery(state), refetchInterval: ASK_MS });
+  const groups = useInfiniteQuery({ ...groupsQuery(state, of), refetchInterval: ASK_MS });
   const { data: owners, isPending: areOwnersPending } = useQuery(ownersQuery);
   const columns = useColumns("errors", COLUMNS);
   const all = groups.data?.pages.flatMap((page) => page.data) ?? [];
@@ -83,7 +93,7 @@ export function ErrorList({
   const isNoneYet = matching.length === 0 && filtered.reads;
   const comes = groups.isPending || areOwnersPending || isNoneYet;
   const { shown, fresh, isAtLeast, show } = useHeldList(comes ? [] : matching, {
-    key: `${state} ${words}`,
+    key: `${of ?? ""} ${state} ${words}`,
     box: scroll,
     isWhole: !groups.hasNextPage,
   });
@@ -94,6 +104,10 @@ export function ErrorList({
   });
   useShortcuts({ filter: () => field.current?.focus() });
   const open = shown.find(({ id }) => id === chosen) ?? shown[0];
+  const ofName = of === undefined ? "" : ` of ${owners?.get(of)?.name ?? of}`;
+  const ofAll = of !== undefined && (
+    <Button onClick={() => onShow({ q, everybody: true })}>Errors of all</Button>
+  );
   return (
     <>
       <PageHead
@@ -102,11 +116,14 @@ export function ErrorList({
             commands={() => [
               {
                 name: "Command line",
-                text: line`millrace errors --groups --state=${SHOWN[state].state}`,
+                text:
+                  of === undefined
+                    ? line`millrace errors --groups --state=${SHOWN[state].state}`
+                    : line`millrace errors ${of} --groups --state=${SHOWN[state].state}`,
               },
               {
                 name: "curl",
-                text: curlOf("GET", ["error_groups"], { query: { state: SHOWN[state].state } }),
+                text: curlOf("GET", pathOf(of), { query: { state: SHOWN[state].state } }),
               },
             ]}
           />
@@ -123,6 +140,12 @@ export function ErrorList({
           value={q}
           onChange={(event) => onShow({ q: event.target.value, group: chosen })}
         />
+        {of !== undefined && (
+          <OwnerChip
+            name={owners?.get(of)?.name ?? of}
+            onRemove={() => onShow({ q, group: chosen, everybody: true })}
+          />
+        )}
         <Segments
           label="State"
           value={state}
@@ -140,15 +163,16 @@ export function ErrorList({
       )}
       {comes && <SkeletonRows height={ROW_HEIGHT} rows={5} />}
       {groups.isSuccess && all.length === 0 && state !== "open" && (
-        <Empty title={`No error is ${state}.`} />
+        <Empty title={`No error${ofName} is ${state}.`}>{ofAll}</Empty>
       )}
       {groups.isSuccess && all.length === 0 && state === "open" && (
-        <Empty title="No error is open.">
+        <Empty title={`No error${ofName} is open.`}>
           <p>
             When a run fails, its error is kept here with its line of code and its event, mail goes
             to those who are named under Settings, and whoever listens to{" "}
             <code className="mono">$errors</code> gets it.
           </p>
+          {ofAll}
         </Empty>
       )}
       {!comes && all.length > 0 && shown.length === 0 && (
@@ -237,6 +261,28 @@ export function ErrorList({
         </div>
       )}
     </>
+  );
+}
+
+function pathOf(owner: string | undefined): string[] {
+  if (owner === undefined) return ["error_groups"];
+  return [owner.startsWith("p_") ? "workflows" : "sources", owner, "error_groups"];
+}
+
+function OwnerChip({ name, onRemove }: { name: string; onRemove: () => void }) {
+  return (
+    <span className="chip">
+      <span className="k">Workflow or source</span>
+      <span className="v cut">{name}</span>
+      <button
+        type="button"
+        className="x"
+        aria-label="Remove the filter Workflow or source"
+        onClick={onRemove}
+      >
+        <X className="icon is-xs" aria-hidden="true" />
+      </button>
+    </span>
   );
 }
 

@@ -24,25 +24,27 @@ export type Shown = keyof typeof SHOWN;
 
 export const isShown = (text: unknown): text is Shown => typeof text === "string" && text in SHOWN;
 
-export const groupsQuery = (shown: Shown) =>
+/** Groups of all workflows and sources, or of one. */
+export const groupsQuery = (shown: Shown, owner: string | undefined) =>
   infiniteQueryOptions({
-    queryKey: ["error-groups", shown],
+    queryKey: ["error-groups", shown, owner ?? ""],
     initialPageParam: undefined,
-    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
-      body(
-        client.GET("/v1/error_groups", {
-          params: {
-            query: {
-              limit: PAGE,
-              after: pageParam,
-              state: SHOWN[shown].state,
-              days: DAYS,
-              days_to: endOfDays(Date.now()),
-            },
-          },
-          signal,
-        }),
-      ),
+    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) => {
+      const query = {
+        limit: PAGE,
+        after: pageParam,
+        state: SHOWN[shown].state,
+        days: DAYS,
+        days_to: endOfDays(Date.now()),
+      };
+      if (owner === undefined) {
+        return body(client.GET("/v1/error_groups", { params: { query }, signal }));
+      }
+      const params = { path: { id: owner }, query };
+      return owner.startsWith("p_")
+        ? body(client.GET("/v1/workflows/{id}/error_groups", { params, signal }))
+        : body(client.GET("/v1/sources/{id}/error_groups", { params, signal }));
+    },
     getNextPageParam: (last) =>
       last.data.length < PAGE ? undefined : (last.page_info.end_cursor ?? undefined),
   });

@@ -14,12 +14,15 @@ const COUNTED_MAX = 1_000;
 export const shownCount = (total: number | undefined): string =>
   total === undefined ? "–" : total >= COUNTED_MAX ? `${count(COUNTED_MAX)}+` : count(total);
 
+/** Runs that wait for a person. `isMore`: not all paused runs were looked at. */
+export type Waiting = { n: number; isMore: boolean };
+
 type Given = {
   range: Range;
   running: number | undefined;
   queued: number | undefined;
   paused: number | undefined;
-  waiting: number;
+  waiting: Waiting;
   total: RunCounts | undefined;
   before: RunCounts | undefined;
 };
@@ -29,7 +32,7 @@ export function Figures({ range, running, queued, paused, waiting, total, before
   const minutes = range.span / 60_000;
   const was = before === undefined ? 0 : before.succeeded + before.failed + before.cancelled;
   const isBad = total !== undefined && total.failed > 0;
-  const isWaiting = waiting > 0;
+  const isWaiting = waiting.n > 0;
   return (
     <section className="figures" aria-label="In figures">
       <Figure
@@ -68,8 +71,10 @@ export function Figures({ range, running, queued, paused, waiting, total, before
           paused === undefined
             ? ""
             : isWaiting
-              ? `${count(waiting)} ${waiting === 1 ? "waits" : "wait"} for a person`
-              : "none waits for a person"
+              ? waitingWords(waiting)
+              : waiting.isMore
+                ? "some may wait for a person"
+                : "none waits for a person"
         }
       />
       <Figure
@@ -86,6 +91,11 @@ export function Figures({ range, running, queued, paused, waiting, total, before
       />
     </section>
   );
+}
+
+function waitingWords({ n, isMore }: Waiting): string {
+  if (isMore) return `${count(n)} or more wait for a person`;
+  return `${count(n)} ${n === 1 ? "waits" : "wait"} for a person`;
 }
 
 /** `38 a minute`, `3 an hour`: the unit in which it is one or more. */

@@ -77,6 +77,8 @@ export function HomePage({
   }
 
   const waiting = paused.data?.rows.filter(isForPerson) ?? [];
+  // Paused runs beyond those that were read may wait too.
+  const isMoreWaiting = (paused.data?.total ?? 0) > (paused.data?.rows.length ?? 0);
   const still = parts.data === undefined ? [] : standingStill(parts.data);
   const timers = parts.data === undefined ? [] : timersOf(parts.data);
   const dueRuns = paused.data?.rows.filter(({ paused }) => paused?.until !== undefined) ?? [];
@@ -141,7 +143,7 @@ export function HomePage({
             failing={failing.length}
             isMore={isMoreFailing}
             faults={still.filter(({ isFault }) => isFault).length}
-            waiting={waiting.length}
+            waiting={{ n: waiting.length, isMore: isMoreWaiting }}
             says={range.says}
           />
         ) : (
@@ -153,7 +155,7 @@ export function HomePage({
             running={running.data?.total}
             queued={queued.data?.total}
             paused={paused.data?.total}
-            waiting={waiting.length}
+            waiting={{ n: waiting.length, isMore: isMoreWaiting }}
             total={stats.data?.now.total}
             before={stats.data?.before}
           />
@@ -211,9 +213,18 @@ export function HomePage({
             <aside aria-label="What needs attention">
               {waiting.length > 0 && (
                 <>
-                  <PaneHead title="Waits for a person" count={count(waiting.length)} />
+                  <PaneHead
+                    title="Waits for a person"
+                    count={`${count(waiting.length)}${isMoreWaiting ? " or more" : ""}`}
+                  >
+                    {waiting.length > WAITING_SHOWN && (
+                      <Link to="/runs" search={{ status: "paused" }} className="link small">
+                        All paused
+                      </Link>
+                    )}
+                  </PaneHead>
                   <ul className="home-list">
-                    {waiting.slice(0, 5).map((run) => (
+                    {waiting.slice(0, WAITING_SHOWN).map((run) => (
                       <Waiting key={run.id} run={run} />
                     ))}
                   </ul>
@@ -268,6 +279,7 @@ export function HomePage({
 
 /** More than these are found in their list. */
 const FAILING_SHOWN = 5;
+const WAITING_SHOWN = 5;
 
 const isForPerson = ({ paused }: RunRow) => paused?.kind === "suspend";
 

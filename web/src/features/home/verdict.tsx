@@ -2,6 +2,7 @@
 
 import { count, plural } from "~/ui/format";
 import { Glyph } from "~/ui/status";
+import type { Waiting } from "./figures";
 
 /** One line that says whether somebody is needed, and for what. */
 export function Verdict({
@@ -15,7 +16,7 @@ export function Verdict({
   /** There are more that fail than were counted. */
   isMore: boolean;
   faults: number;
-  waiting: number;
+  waiting: Waiting;
   says: string;
 }) {
   const needs = [
@@ -25,11 +26,9 @@ export function Verdict({
           `${count(failing)}${isMore ? " or more" : ""} ${failing === 1 ? "kind" : "kinds"} of error ${says}`,
         ]),
     ...(faults === 0 ? [] : [`${count(faults)} ${faults === 1 ? "stands" : "stand"} still`]),
-    ...(waiting === 0
-      ? []
-      : [`${plural(waiting, "run")} ${waiting === 1 ? "waits" : "wait"} for a person`]),
+    ...(waiting.n === 0 ? [] : [waitingWords(waiting)]),
   ];
-  const status = failing > 0 || faults > 0 ? "failed" : waiting > 0 ? "paused" : "succeeded";
+  const status = failing > 0 || faults > 0 ? "failed" : waiting.n > 0 ? "paused" : "succeeded";
   return (
     <p className="verdict" role="status">
       <Glyph status={status} />
@@ -37,7 +36,8 @@ export function Verdict({
         <>
           <b>All is well.</b>
           <span className="mid">
-            Nothing failed {says}, nothing stands still, nobody is waited for.
+            Nothing failed {says}, nothing stands still
+            {waiting.isMore ? ". Not all paused runs were looked at." : ", nobody is waited for."}
           </span>
         </>
       ) : (
@@ -48,4 +48,9 @@ export function Verdict({
       )}
     </p>
   );
+}
+
+function waitingWords({ n, isMore }: Waiting): string {
+  if (isMore) return `${count(n)} runs or more wait for a person`;
+  return `${plural(n, "run")} ${n === 1 ? "waits" : "wait"} for a person`;
 }

@@ -8,9 +8,10 @@ import { Plus, X } from "lucide-react";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
-import { ownersQuery, subscriptionsQuery } from "~/api/queries";
+import { ownersQuery, subscriptionsQuery, webhookNamesQuery } from "~/api/queries";
 import type { AutoSubscription, Subscription } from "~/api/schema";
 import { FormDialog } from "~/shell/form-dialog";
+import { ShowMore } from "~/shell/list-state";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal, useSession } from "~/shell/session";
 import { useTitle } from "~/shell/title";
@@ -24,8 +25,7 @@ import { Select } from "~/ui/select";
 import { Tag, Tile } from "~/ui/tag";
 import { say } from "~/ui/toast";
 import { channelWord } from "./listens-to";
-import { autoSubscriptionsQuery, webhooksQuery } from "./queries";
-import { nameOf } from "./webhooks-page";
+import { autoSubscriptionsQuery } from "./queries";
 
 /** `undefined` until the names are read. */
 type Named = (id: string) => { name: string; kind: string } | undefined;
@@ -34,7 +34,7 @@ type Named = (id: string) => { name: string; kind: string } | undefined;
 function useNames(): { nameOfId: Named; items: (kinds: readonly string[]) => Item[] } {
   const { org } = useSession();
   const { data: owners, isPending: areOwnersPending } = useQuery(ownersQuery);
-  const { data: webhooks, isPending: areWebhooksPending } = useInfiniteQuery(webhooksQuery);
+  const { data: webhooks, isPending: areWebhooksPending } = useQuery(webhookNamesQuery);
   const isPending = areOwnersPending || areWebhooksPending;
   const known = new Map<string, { name: string; kind: string }>([
     [org.id, { name: org.name, kind: "organization" }],
@@ -44,9 +44,7 @@ function useNames(): { nameOfId: Named; items: (kinds: readonly string[]) => Ite
   for (const owner of owners?.values() ?? []) {
     known.set(owner.id, { name: owner.name, kind: owner.isWorkflow ? "workflow" : "source" });
   }
-  for (const webhook of webhooks?.pages.flatMap((page) => page.data) ?? []) {
-    known.set(webhook.id, { name: nameOf(webhook), kind: "webhook" });
-  }
+  for (const [id, name] of webhooks ?? []) known.set(id, { name, kind: "webhook" });
   return {
     nameOfId: (id) => known.get(id) ?? (isPending ? undefined : { name: id, kind: "" }),
     items: (kinds) =>
@@ -66,6 +64,7 @@ export function ListenersPage() {
   const [makes, setMakes] = useState(false);
   const all = subscriptions.data ?? [];
   const automatic = autos.data?.pages.flatMap((page) => page.data) ?? [];
+  const automaticTotal = autos.data?.pages[0]?.page_info.total_count ?? 0;
   return (
     <>
       <PageHead
@@ -123,7 +122,7 @@ export function ListenersPage() {
             <PaneHead
               id="automatic"
               title="Automatic"
-              count={count(automatic.length)}
+              count={count(Math.max(automaticTotal, automatic.length))}
               hint="apply to every workflow and source created later"
             />
             <table className="tbl t-subscriptions" aria-label="Automatic listeners">
@@ -145,6 +144,7 @@ export function ListenersPage() {
                 ))}
               </tbody>
             </table>
+            <ShowMore query={autos} />
           </section>
         )}
       </div>

@@ -6,9 +6,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
-import { client, data } from "~/api/client";
+import { body, client } from "~/api/client";
 import { textOf } from "~/api/json";
-import { PAGE_MAX } from "~/api/queries";
+import { ALL_MAX, allOf } from "~/api/queries";
 import { isFinal, type RunDetail } from "~/api/runs";
 import { useLive } from "~/api/stream";
 import { count, shortId } from "~/ui/format";
@@ -20,12 +20,13 @@ const SHOWN_MAX = 3;
 const traceQuery = (trace: string) => ({
   queryKey: ["runs", "of-trace", trace],
   queryFn: async ({ signal }: { signal: AbortSignal }): Promise<KinRun[]> => {
-    const query = {
+    const of = {
       trace_id: trace,
-      limit: PAGE_MAX,
       include: "id,workflow_id,source_id,owner_name,trigger_id,replay_of,created_at_ms",
     };
-    const found = await data(client.GET("/v1/runs", { params: { query }, signal }));
+    const found = await allOf((page) =>
+      body(client.GET("/v1/runs", { params: { query: { ...of, ...page } }, signal })),
+    );
     return found.map((run) => ({
       id: run.id,
       owner: run.workflow_id ?? run.source_id ?? "",
@@ -70,7 +71,8 @@ export function Kin({ run }: { run: RunDetail }) {
             <>
               {" "}
               <Link to="/runs" search={{ trace }} className="link">
-                and {count(rest)} more
+                and {count(rest)}
+                {all.length >= ALL_MAX && " or"} more
               </Link>
             </>
           )}

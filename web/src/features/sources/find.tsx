@@ -10,6 +10,7 @@ import { ChevronRight, Lock } from "lucide-react";
 import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
+import { BestOf } from "~/shell/best-of";
 import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
@@ -21,7 +22,7 @@ import { plainText } from "~/ui/plain-markdown";
 import { Tile } from "~/ui/tag";
 import { pastedOf } from "./code";
 import { type Example, examples } from "./examples";
-import { searchQuery } from "./queries";
+import { FOUND_MOST, searchQuery } from "./queries";
 
 /** What was found, by one of its names. */
 export type Found = { key: string } | { url: string } | { component: string };
@@ -227,14 +228,14 @@ function FoundByWords({
       <p className="mid" role="status">
         No source of your registries has all of these words.
         {actions > 0 &&
-          ` ${plural(actions, "action")} ${actions === 1 ? "does, and is a step" : "do, and are steps"} of workflows.`}
+          ` ${actions < FOUND_MOST ? plural(actions, "action") : `${FOUND_MOST} actions or more`} ${actions === 1 ? "does, and is a step" : "do, and are steps"} of workflows.`}
       </p>
     );
   }
   return (
     <>
       <p className="sr" role="status">
-        {sources.length} found
+        {sources.length < FOUND_MOST ? `${sources.length} found` : `${FOUND_MOST} found or more`}
       </p>
       <ul className="found">
         {sources.map(({ key, name, description, version }) => (
@@ -248,6 +249,7 @@ function FoundByWords({
           />
         ))}
       </ul>
+      <BestOf n={sources.length} most={FOUND_MOST} />
     </>
   );
 }

@@ -4,7 +4,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
 import { PAGE_MAX, pagesOf } from "~/api/queries";
 
-const FOUND_MOST = 50;
+export const FOUND_MOST = 50;
 
 export const componentOfKey = (key: string) =>
   queryOptions({

@@ -6,7 +6,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import type { Source, SourceDeployment } from "~/api/schema";
-import { ListState } from "~/shell/list-state";
+import { ListState, useFiltered } from "~/shell/list-state";
 import { BothVersions, CompareVersions, GoBack, unreadOf, VersionTable } from "~/shell/versions";
 import { Empty } from "~/ui/banner";
 import { DiffView } from "~/ui/code/diff-view";
@@ -26,6 +26,8 @@ export function SourceVersions({
   onCompare: (id: string | undefined) => void;
 }) {
   const versions = useInfiniteQuery(sourceVersionsQuery(source.id));
+  // Any two can be compared, and the one that the address names may be on a later page.
+  const { reads } = useFiltered(versions, compared !== undefined, "version");
   const [backTo, setBackTo] = useState<SourceDeployment | undefined>(undefined);
   const live = versions.data?.pages[0]?.data[0]?.id;
   return (
@@ -47,7 +49,7 @@ export function SourceVersions({
               onCompare={({ id }) => onCompare(id)}
               onBack={setBackTo}
             />
-            {items.some(({ id }) => id === compared) && (
+            {!reads && items.some(({ id }) => id === compared) && (
               <CompareVersions
                 name={source.name}
                 items={items}

@@ -14,7 +14,7 @@ import { Search } from "~/ui/field";
 import { plainText } from "~/ui/plain-markdown";
 import { Tile } from "~/ui/tag";
 import { FIRST_CODE, type StepDraft } from "./model";
-import { actionsQuery, ownActionsQuery } from "./queries";
+import { actionsQuery, FOUND_MOST, ownActionsQuery } from "./queries";
 
 export function AddStep({
   first = "",
@@ -115,7 +115,9 @@ export function AddStep({
                 ? "Searching…"
                 : found.length === 0
                   ? "No action has all of these words."
-                  : `${found.length} found`}
+                  : found.length >= FOUND_MOST
+                    ? `The ${FOUND_MOST} that fit best. More words find others.`
+                    : `${found.length} found`}
         </p>
       </div>
     </Dialog>

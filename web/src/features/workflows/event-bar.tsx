@@ -22,7 +22,14 @@ import { ariaKeys } from "~/ui/keys";
 import { Menu, MenuHead, MenuItem } from "~/ui/menu";
 import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
-import { keptEventsQuery, recentRunsQuery } from "./queries";
+import { ChooseEvent, RUNS } from "./choose-event";
+import {
+  EVENTS_OFFERED,
+  keptEventsQuery,
+  RUNS_OFFERED,
+  recentRunsQuery,
+  sourceNamesQuery,
+} from "./queries";
 import { keepSample, samplesOf } from "./samples";
 import { eventOfSource, keptEvent, READING } from "./test-event";
 import { useBuilder } from "./use-builder";
@@ -35,6 +42,7 @@ export function EventBar({ onTest }: { onTest: () => void }) {
   const { test } = useBuilder();
   const refused = useRefusal("deploy");
   const [edits, setEdits] = useState(false);
+  const [chooses, setChooses] = useState<string>();
   const { run } = test;
   const reading = test.isReading ? READING : undefined;
   return (
@@ -50,7 +58,7 @@ export function EventBar({ onTest }: { onTest: () => void }) {
           </button>
         }
       >
-        <Choices />
+        <Choices onAll={setChooses} />
       </Menu>
       <Button
         size="sm"
@@ -83,6 +91,9 @@ export function EventBar({ onTest }: { onTest: () => void }) {
         Test all
       </Button>
       <RunLive />
+      {chooses !== undefined && (
+        <ChooseEvent from={chooses} onClose={() => setChooses(undefined)} />
+      )}
       {edits && <EditEvent onClose={() => setEdits(false)} />}
     </div>
   );
@@ -174,7 +185,8 @@ function RunLive() {
   );
 }
 
-function Choices() {
+/** `onAll`: opens the list of all runs, or of all events of the source. */
+function Choices({ onAll }: { onAll: (of: string) => void }) {
   const { id, draft, test } = useBuilder();
   const queries = useQueryClient();
   const { data: runs = [] } = useQuery(recentRunsQuery(id));
@@ -210,6 +222,7 @@ function Choices() {
           <span className="dim">{run.status}</span>
         </MenuItem>
       ))}
+      {runs.length >= RUNS_OFFERED && <MenuItem onSelect={() => onAll(RUNS)}>All runs…</MenuItem>}
       {samples.length > 0 && <MenuHead>Edited in this browser</MenuHead>}
       {samples.map((sample) => (
         <MenuItem
@@ -235,22 +248,24 @@ function Choices() {
         </MenuItem>
       ))}
       {[...new Set(sources)].map((source) => (
-        <SourceEvents key={source} source={source} />
+        <SourceEvents key={source} source={source} onAll={() => onAll(source)} />
       ))}
     </>
   );
 }
 
-function SourceEvents({ source }: { source: string }) {
+function SourceEvents({ source, onAll }: { source: string; onAll: () => void }) {
   const { test, draft } = useBuilder();
   const name = useNamedEvent();
   const [first] = draft.triggers;
   const isFirst = first?.kind === "source" && first.id === source;
   const { data: events = [] } = useQuery(keptEventsQuery(source, undefined));
+  const { data: sources } = useQuery(sourceNamesQuery);
+  const sourceName = sources?.find(({ id }) => id === source)?.name;
   if (events.length === 0) return null;
   return (
     <>
-      <MenuHead>Events of the source</MenuHead>
+      <MenuHead>Events of {sourceName ?? "the source"}</MenuHead>
       {events.map((event) => {
         const { summary } = event.metadata;
         return (
@@ -267,6 +282,9 @@ function SourceEvents({ source }: { source: string }) {
           </MenuItem>
         );
       })}
+      {events.length >= EVENTS_OFFERED && (
+        <MenuItem onSelect={onAll}>All events of {sourceName ?? "the source"}…</MenuItem>
+      )}
     </>
   );
 }

@@ -9,7 +9,7 @@ import { useRef } from "react";
 import { isObject, textOf } from "~/api/json";
 import { liveTriggersQuery } from "~/api/live-triggers";
 import { statusOf } from "~/api/runs";
-import type { ErrorGroup, Workflow } from "~/api/schema";
+import type { Workflow } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
 import { ActLink } from "~/shell/act-link";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
@@ -30,7 +30,13 @@ import { Tag, Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { startsOf } from "./model";
-import { groupsQuery, lastRunQuery, newestRunsQuery, workflowsQuery } from "./queries";
+import {
+  lastRunQuery,
+  newestRunsQuery,
+  openErrorsOfQuery,
+  openErrorsQuery,
+  workflowsQuery,
+} from "./queries";
 
 const ROW_HEIGHT = 33;
 const TAGS_SHOWN = 2;
@@ -62,7 +68,7 @@ export function WorkflowList({
   const navigate = useNavigate();
   const workflows = useInfiniteQuery(workflowsQuery(tag));
   const { data: newest } = useQuery(newestRunsQuery);
-  const { data: groups = [] } = useQuery(groupsQuery);
+  const { data: errors } = useQuery(openErrorsQuery);
   const field = useRef<HTMLInputElement>(null);
   const scroll = useRef<HTMLDivElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
@@ -165,7 +171,12 @@ export function WorkflowList({
                             workflow={workflow}
                             last={newest?.find(({ workflow_id }) => workflow_id === workflow.id)}
                             read={newest !== undefined}
-                            groups={groups.filter(({ workflow_id }) => workflow_id === workflow.id)}
+                            errors={
+                              errors?.isWhole === true
+                                ? (errors.counts.get(workflow.id) ?? 0)
+                                : undefined
+                            }
+                            asksErrors={errors?.isWhole === false}
                           />
                         </tr>
                       );
@@ -185,13 +196,17 @@ function Cells({
   workflow,
   last: lately,
   read,
-  groups,
+  errors,
+  asksErrors,
 }: {
   workflow: Workflow;
   last: Last | undefined;
   /** Whether the newest runs were read: it is among them, or ran longer ago. */
   read: boolean;
-  groups: readonly ErrorGroup[];
+  /** How many are open; `undefined`: not known. */
+  errors: number | undefined;
+  /** There are too many in all to be read at once: each row asks for its own. */
+  asksErrors: boolean;
 }) {
   const { data: before } = useQuery({
     ...lastRunQuery(workflow.id),
@@ -199,7 +214,7 @@ function Cells({
   });
   const { data: triggers } = useQuery(liveTriggersQuery(workflow));
   const last = lately ?? before ?? undefined;
-  const errors = groups.reduce((sum, group) => sum + group.count, 0);
+  const { data: own } = useQuery({ ...openErrorsOfQuery(workflow.id), enabled: asksErrors });
   return (
     <>
       <td className="row">
@@ -230,18 +245,22 @@ function Cells({
         {last === undefined ? <NoRun read={read} /> : <LastRun last={last} />}
       </td>
       <td className="cut above c-errors">
-        {errors === 0 ? (
-          <span className="dim">none</span>
-        ) : (
-          <Link to="/errors" search={{ q: workflow.name }} className="quiet-link failed-text">
-            {plural(errors, "error")}
-          </Link>
-        )}
+        <Errors of={workflow.id} n={errors ?? own} />
       </td>
       <td className="dim is-right above c-changed">
         <When at={workflow.updated_at * 1_000} />
       </td>
     </>
+  );
+}
+
+function Errors({ of, n }: { of: string; n: number | undefined }) {
+  if (n === undefined) return null;
+  if (n === 0) return <span className="dim">none</span>;
+  return (
+    <Link to="/errors" search={{ owner: of }} className="quiet-link failed-text">
+      {plural(n, "error")}
+    </Link>
   );
 }
 

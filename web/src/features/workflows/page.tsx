@@ -161,7 +161,7 @@ function Errors() {
   const count = useFailing().reduce((sum, group) => sum + group.count, 0);
   if (count === 0) return null;
   return (
-    <Link to="/errors" search={{ q: base.name }} className="tab">
+    <Link to="/errors" search={{ owner: base.id }} className="tab">
       Errors <span className="n is-alarm">{count}</span>
     </Link>
   );

@@ -3,10 +3,13 @@
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data, exactData } from "~/api/client";
 import { isComponentId } from "~/api/component-id";
-import { allOf, pagesOf } from "~/api/queries";
+import { ALL_MAX, allOf, pagesOf } from "~/api/queries";
 import type { EventSummary } from "~/api/schema";
 
-const FOUND_MOST = 30;
+export const FOUND_MOST = 30;
+/** As many as the menu of events has of each; its dialog has all. */
+export const RUNS_OFFERED = 10;
+export const EVENTS_OFFERED = 8;
 /** Runs among which lists look for the newest of each workflow. */
 const NEWEST = 100;
 
@@ -102,7 +105,7 @@ export const recentRunsQuery = (id: string) =>
             query: {
               owner_id: id,
               kind: "live",
-              limit: 10,
+              limit: RUNS_OFFERED,
               include: "id,status,created_at_ms",
             },
           },
@@ -111,6 +114,32 @@ export const recentRunsQuery = (id: string) =>
       ),
     staleTime: 0,
   });
+
+/** Live runs of a workflow whose event can be tested with; `words`: those that have all of them. */
+export const runsToChooseQuery = (id: string, words: string) =>
+  pagesOf(
+    ["runs", "to-choose", id, words],
+    (page, signal) => {
+      const of = { owner_id: id, kind: "live" as const, ...(words === "" ? {} : { q: words }) };
+      return body(client.GET("/v1/runs", { params: { query: { ...of, ...page } }, signal }));
+    },
+    50,
+  );
+
+/** Events of a source without what is in them; `words`: those with this text. */
+export const eventsToChooseQuery = (source: string, words: string) =>
+  pagesOf(
+    ["events", "to-choose", source, words],
+    (page, signal) => {
+      const of = {
+        include: "id,indexed_at_ms,metadata",
+        ...(words === "" ? {} : { q: words }),
+      };
+      const params = { path: { id: source }, query: { ...of, ...page } };
+      return body(client.GET("/v1/sources/{id}/event_summaries", { params, signal }));
+    },
+    50,
+  );
 
 /** Events that a request with `x-pd-notrigger` left. */
 export const keptEventsQuery = (emitter: string, eventName: string | undefined) =>
@@ -122,13 +151,13 @@ export const keptEventsQuery = (emitter: string, eventName: string | undefined) 
           ? client.GET("/v1/workflows/{id}/event_summaries", {
               params: {
                 path: { id: emitter },
-                query: { limit: 8, event_name: eventName, expand: "event" },
+                query: { limit: EVENTS_OFFERED, event_name: eventName, expand: "event" },
               },
               parseAs: "text",
               signal,
             })
           : client.GET("/v1/sources/{id}/event_summaries", {
-              params: { path: { id: emitter }, query: { limit: 8, expand: "event" } },
+              params: { path: { id: emitter }, query: { limit: EVENTS_OFFERED, expand: "event" } },
               parseAs: "text",
               signal,
             }),
@@ -183,28 +212,54 @@ export const newestEventsQuery = (source: string, eventName: string) =>
     retry: false,
   });
 
-export const groupsQuery = queryOptions({
+const OPEN = { state: "open,regressed", include: "id,workflow_id,count" };
+
+/** Open errors of each workflow. `isWhole`: all were read, so that a workflow without any has none. */
+export const openErrorsQuery = queryOptions({
   queryKey: ["error-groups", "of-workflows"],
-  queryFn: ({ signal }) =>
-    data(
-      client.GET("/v1/error_groups", {
-        params: { query: { limit: NEWEST, state: "open,regressed" } },
-        signal,
-      }),
-    ),
+  queryFn: async ({ signal }) => {
+    const groups = await allOf((page) =>
+      body(client.GET("/v1/error_groups", { params: { query: { ...page, ...OPEN } }, signal })),
+    );
+    const counts = new Map<string, number>();
+    for (const { workflow_id, count } of groups) {
+      if (workflow_id !== null) counts.set(workflow_id, (counts.get(workflow_id) ?? 0) + count);
+    }
+    return { counts, isWhole: groups.length < ALL_MAX };
+  },
   staleTime: 5_000,
 });
+
+/** Open errors of one workflow, where those of all could not be read. */
+export const openErrorsOfQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["error-groups", id, "open"],
+    queryFn: async ({ signal }) => {
+      const groups = await allOf((page) =>
+        body(
+          client.GET("/v1/workflows/{id}/error_groups", {
+            params: { path: { id }, query: { ...page, ...OPEN } },
+            signal,
+          }),
+        ),
+      );
+      return groups.reduce((sum, { count }) => sum + count, 0);
+    },
+    staleTime: 5_000,
+  });
 
 /** Errors of a workflow in their groups, the last seen first. */
 export const groupsOfQuery = (id: string) =>
   queryOptions({
     queryKey: ["error-groups", id],
     queryFn: ({ signal }) =>
-      data(
-        client.GET("/v1/workflows/{id}/error_groups", {
-          params: { path: { id }, query: { limit: NEWEST } },
-          signal,
-        }),
+      allOf((page) =>
+        body(
+          client.GET("/v1/workflows/{id}/error_groups", {
+            params: { path: { id }, query: page },
+            signal,
+          }),
+        ),
       ),
     staleTime: 5_000,
   });
@@ -228,8 +283,10 @@ export const actionsQuery = (query: string) =>
 export const ownActionsQuery = queryOptions({
   queryKey: ["own-actions"],
   queryFn: async ({ signal }) => {
-    const query = { limit: 100, include: "id,key,name,description,type,published" };
-    const found = await data(client.GET("/v1/components", { params: { query }, signal }));
+    const include = "id,key,name,description,type,published";
+    const found = await allOf((page) =>
+      body(client.GET("/v1/components", { params: { query: { ...page, include } }, signal })),
+    );
     return found.flatMap(({ key, name, description, type, published }) =>
       type === "action" && published && key !== null
         ? [{ key, name: name ?? "", description: description ?? "" }]

@@ -4,7 +4,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import type { Deployment } from "~/api/schema";
-import { ListState } from "~/shell/list-state";
+import { ListState, useFiltered } from "~/shell/list-state";
 import { BothVersions, CompareVersions, GoBack, unreadOf, VersionTable } from "~/shell/versions";
 import { Empty } from "~/ui/banner";
 import { count, plural } from "~/ui/format";
@@ -24,6 +24,8 @@ export function VersionList({ compared, onCompare }: Props) {
   const { state } = useBuilder();
   const { base } = state;
   const deployments = useInfiniteQuery(deploymentsQuery(base.id));
+  // Any two can be compared, and the one that the address names may be on a later page.
+  const { reads } = useFiltered(deployments, compared !== undefined, "version");
   const [backTo, setBackTo] = useState<Deployment | undefined>(undefined);
   const live = useLiveDeployment() ?? undefined;
   return (
@@ -47,7 +49,7 @@ export function VersionList({ compared, onCompare }: Props) {
               onCompare={({ id }) => onCompare(id)}
               onBack={setBackTo}
             />
-            {items.some(({ id }) => id === compared) && (
+            {!reads && items.some(({ id }) => id === compared) && (
               <CompareVersions
                 name={base.name}
                 items={items}
