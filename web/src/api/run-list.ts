@@ -1,8 +1,8 @@
 /** A run as lists show it. */
 
 import { listOf, objectOf, textOf } from "./json";
-import { errorOf, firstStart, runOf, statusOf, stepOf } from "./runs";
-import type { ListedRun, Run } from "./schema";
+import { errorOf, firstStart, statusOf, stepOf } from "./runs";
+import type { ListedRun } from "./schema";
 import type { Status } from "./status";
 
 export type RunRow = {
@@ -25,10 +25,6 @@ export type RunRow = {
     | { step: string | undefined; until: number | undefined; kind: string | undefined }
     | undefined;
 };
-
-/** Fields that a row needs of a whole record: never events. */
-export const ROW_FIELDS =
-  "id,workflow_id,source_id,deployment_id,status,kind,attempt,trigger_id,context,steps,paused,duration_ms,error,created_at,created_at_ms,started_at_ms,finished_at_ms,version,replay_of";
 
 /** A light record, as the list of all runs gives them. */
 export function listedRowOf(run: ListedRun): RunRow {
@@ -59,25 +55,4 @@ function pausedOf(given: unknown): RunRow["paused"] {
   const kind = textOf(paused.kind);
   if (step === undefined && kind === undefined) return undefined;
   return { step, until: typeof paused.until_ms === "number" ? paused.until_ms : undefined, kind };
-}
-
-export function rowOf(run: Run): RunRow {
-  const detail = runOf({ ...run, steps: run.steps ?? [] });
-  return {
-    id: run.id,
-    status: statusOf(run.status),
-    kind: run.kind,
-    ownerId: detail.ownerId,
-    isWorkflow: detail.isWorkflow,
-    ownerName: detail.ownerName ?? detail.ownerId,
-    error: errorOf(run.error, detail.steps),
-    summary: detail.steps.findLast(({ summary }) => summary !== undefined)?.summary,
-    steps: detail.steps,
-    acceptedAt: detail.acceptedAt,
-    startedAt: detail.startedAt,
-    finishedAt: detail.finishedAt,
-    version: run.version ?? undefined,
-    replayOf: run.replay_of ?? undefined,
-    paused: pausedOf(run.paused),
-  };
 }

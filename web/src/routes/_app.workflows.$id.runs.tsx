@@ -1,26 +1,33 @@
 import { createFileRoute } from "@tanstack/react-router";
-import type { Status } from "~/api/status";
 import { OwnerRuns } from "~/features/runs/owner-runs";
-import { isStatus } from "~/ui/status";
+import { listOfSearch, type RunSearch, searchOf } from "~/features/runs/run-filter";
+
+type Asked = Omit<RunSearch, "owner">;
+
+/** The list is of one: no address makes it a list of another one. */
+function validate(given: Readonly<Record<string, unknown>>): Asked {
+  const { owner: _, ...asked } = searchOf(listOfSearch(given));
+  return asked;
+}
 
 export const Route = createFileRoute("/_app/workflows/$id/runs")({
-  validateSearch: (given: Record<string, unknown>): { status?: Status } =>
-    typeof given.status === "string" && isStatus(given.status) ? { status: given.status } : {},
+  validateSearch: validate,
   component: Runs,
 });
 
 function Runs() {
   const { id } = Route.useParams();
-  const { status } = Route.useSearch();
+  const list = listOfSearch(Route.useSearch());
   const navigate = Route.useNavigate();
   return (
     <OwnerRuns
       owner={id}
-      isWorkflow
-      status={status ?? "all"}
-      onStatus={(next) =>
-        void navigate({ search: next === "all" ? {} : { status: next }, replace: true })
-      }
+      isWorkflow={true}
+      listed={{
+        ...list,
+        onShow: (next) => void navigate({ search: searchOf({ ...list, ...next }), replace: true }),
+        onOpen: (search) => void navigate({ search: validate(search), replace: true }),
+      }}
     />
   );
 }

@@ -78,6 +78,11 @@ export function showIn(zone: Zone): void {
   shownIn = zone;
 }
 
+/** The zone that times are shown in now. */
+export function shownZone(): Zone {
+  return shownIn;
+}
+
 /** How long ago, below a day; else the day. */
 export function ago(at: number, now: number): string {
   const past = now - at;
@@ -147,6 +152,11 @@ export function clock(at: number, zone: Zone = shownIn): string {
 /** `14:02` */
 export function minute(at: number, zone: Zone = shownIn): string {
   return minutes[zone].format(at);
+}
+
+/** `25 Nov 2026, 14:02` */
+export function dateAndMinute(at: number, zone: Zone = shownIn): string {
+  return `${dates[zone].format(at)}, ${minutes[zone].format(at)}`;
 }
 
 /** `25 Nov 2026, 14:02:31.118 Europe/Berlin` */

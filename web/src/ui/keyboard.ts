@@ -80,7 +80,7 @@ function ownsKey(target: HTMLElement, pressed: string): boolean {
     return target.closest("a,button,summary,[role=button],[role=option]") !== null;
   }
   if (["up", "down", "left", "right", "home", "end"].includes(pressed)) {
-    return target.closest(WIDGETS) !== null;
+    return target.closest(WIDGETS) !== null || scrolls(target);
   }
   // A dialog or an open menu is over the page: its keys are not the page's.
   return (
@@ -88,6 +88,13 @@ function ownsKey(target: HTMLElement, pressed: string): boolean {
     target.closest("[role=dialog]:not(.toast),[role=menu],[role=listbox]") !== null &&
     pressed !== "?"
   );
+}
+
+/** Whether arrows scroll what has the focus, such as a log. */
+function scrolls(target: HTMLElement): boolean {
+  if (target === document.body || target.matches("a,button")) return false;
+  if (target.scrollHeight <= target.clientHeight) return false;
+  return ["auto", "scroll"].includes(getComputedStyle(target).overflowY);
 }
 
 if (typeof document !== "undefined") document.addEventListener("keydown", onKey);

@@ -21,9 +21,20 @@ const OWNERS_MAX = 12;
 
 type Marks = { marks: Mark[]; isLoading: boolean };
 
-export function useDeploymentMarks(owner: string, isWorkflow: boolean): Marks {
+export type OwnerOfRuns = { id: string; isWorkflow: boolean };
+
+/** Deployments between the rows of a list: of one workflow or source, or of all that it has runs of. */
+export function useMarks(rows: readonly RunRow[], owner: OwnerOfRuns | undefined): Marks {
+  const ofOne = useDeploymentMarks(owner);
+  const ofAll = useMarksBetween(owner === undefined ? rows : []);
+  return owner === undefined ? ofAll : ofOne;
+}
+
+function useDeploymentMarks(of: OwnerOfRuns | undefined): Marks {
+  const { id: owner, isWorkflow } = of ?? { id: "", isWorkflow: true };
   const { data: all = [], isLoading } = useQuery({
     ...deployedQuery(owner, isWorkflow),
+    enabled: of !== undefined,
     refetchInterval: ASK_MS,
   });
   const isDev = isWorkflow && all.some(({ message }) => message === SAVED_IN_DEV);
@@ -54,7 +65,7 @@ export function useDeploymentMarks(owner: string, isWorkflow: boolean): Marks {
 }
 
 /** Deployments of all whose runs a list has, each with the name of what was deployed. */
-export function useMarksBetween(rows: readonly RunRow[]): Marks {
+function useMarksBetween(rows: readonly RunRow[]): Marks {
   // A test may be of a workflow that was never saved: nobody deployed it.
   const live = rows.filter(({ kind }) => kind !== "test");
   const owners = new Map(live.map((row) => [row.ownerId, row]));

@@ -2,17 +2,22 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
-import { Fragment, type ReactNode, useRef, useState } from "react";
+import { Fragment, type ReactNode, useState } from "react";
 import { ownersQuery } from "~/api/queries";
 import type { Status } from "~/api/status";
-import { Button } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
-import { Field, Input } from "~/ui/field";
-import { shortId } from "~/ui/format";
-import { Menu, MenuItem, MenuTick } from "~/ui/menu";
+import { dateAndMinute, shortId } from "~/ui/format";
+import { Menu, MenuItem, MenuLine, MenuTick } from "~/ui/menu";
 import { Glyph, statusWord } from "~/ui/status";
-import { Tile } from "~/ui/tag";
-import { AGES, FILTER_NAMES, type FilterName, KINDS, type RunFilter, TOOK } from "./run-filter";
+import { AskBetween, AskError, AskOwner } from "./filter-dialogs";
+import {
+  AGES,
+  type Between,
+  FILTER_NAMES,
+  type FilterName,
+  KINDS,
+  type RunFilter,
+  TOOK,
+} from "./run-filter";
 
 const STATUSES: readonly Status[] = [
   "failed",
@@ -27,6 +32,7 @@ const words: Record<FilterName, string> = {
   status: "Status",
   owner: "Workflow or source",
   age: "Time",
+  between: "Between two times",
   kind: "Kind",
   took: "Took",
   error: "Error",
@@ -41,11 +47,24 @@ type Props = {
   onFilter: (filter: RunFilter) => void;
 };
 
-export function FilterBar({ filter, onFilter }: Props) {
-  const [asks, setAsks] = useState(false);
+/** Filters whose value is asked for in a dialog. */
+type Asked = "owner" | "between" | "error";
+
+const isAsked = (name: FilterName): name is Asked =>
+  name === "owner" || name === "between" || name === "error";
+
+/** `ofOne`: the list is of one workflow or source already. */
+export function FilterBar({ filter, onFilter, ofOne = false }: Props & { ofOne?: boolean }) {
+  const [asks, setAsks] = useState<Asked>();
   // A trace is chosen at a run, and never by its id.
-  const absent = FILTER_NAMES.filter((name) => name !== "trace" && filter[name] === undefined);
-  const { data: owners } = useQuery(ownersQuery);
+  const absent = FILTER_NAMES.filter(
+    (name) => name !== "trace" && filter[name] === undefined && !(ofOne && name === "owner"),
+  );
+  const give = (given: RunFilter) => {
+    setAsks(undefined);
+    onFilter(given);
+  };
+  const { age: _, ...withoutAge } = filter;
   return (
     <>
       {FILTER_NAMES.filter((name) => filter[name] !== undefined).map((name) => (
@@ -57,7 +76,7 @@ export function FilterBar({ filter, onFilter }: Props) {
             onFilter(others);
           }}
         >
-          <Value name={name} filter={filter} onFilter={onFilter} onError={() => setAsks(true)} />
+          <Value name={name} filter={filter} onFilter={onFilter} onAsk={setAsks} />
         </Chip>
       ))}
       {absent.length > 0 && (
@@ -74,13 +93,9 @@ export function FilterBar({ filter, onFilter }: Props) {
           {absent.map((name) => (
             <MenuItem
               key={name}
-              disabled={name === "owner" && (owners === undefined || owners.size === 0)}
               onSelect={() => {
-                if (name === "error") setAsks(true);
-                else if (name === "owner") {
-                  const [owner] = owners?.keys() ?? [];
-                  if (owner !== undefined) onFilter({ ...filter, owner });
-                } else onFilter({ ...filter, [name]: first[name] });
+                if (isAsked(name)) setAsks(name);
+                else onFilter(withAge({ ...filter, [name]: first[name] }, name));
               }}
             >
               {words[name]}
@@ -88,18 +103,44 @@ export function FilterBar({ filter, onFilter }: Props) {
           ))}
         </Menu>
       )}
-      {asks && (
+      {asks === "error" && (
         <AskError
           had={filter.error ?? ""}
-          onClose={() => setAsks(false)}
-          onGiven={(error) => {
-            setAsks(false);
-            onFilter({ ...filter, error });
-          }}
+          onClose={() => setAsks(undefined)}
+          onGiven={(error) => give({ ...filter, error })}
+        />
+      )}
+      {asks === "owner" && (
+        <AskOwner
+          had={filter.owner}
+          onClose={() => setAsks(undefined)}
+          onGiven={(owner) => give({ ...filter, owner })}
+        />
+      )}
+      {asks === "between" && (
+        <AskBetween
+          had={filter.between}
+          onClose={() => setAsks(undefined)}
+          onGiven={(between) => give({ ...withoutAge, between })}
         />
       )}
     </>
   );
+}
+
+/** How far back goes in the place of two times. */
+function withAge(filter: RunFilter, added: FilterName): RunFilter {
+  if (added !== "age") return filter;
+  const { between: _, ...others } = filter;
+  return others;
+}
+
+/** "25 Nov 2026, 09:00 to 25 Nov 2026, 10:30". */
+function betweenWords({ from, to }: Between): string {
+  if (from === undefined) return to === undefined ? "" : `before ${dateAndMinute(to)}`;
+  return to === undefined
+    ? `from ${dateAndMinute(from)}`
+    : `${dateAndMinute(from)} to ${dateAndMinute(to)}`;
 }
 
 function Chip({
@@ -131,11 +172,21 @@ function Value({
   name,
   filter,
   onFilter,
-  onError,
-}: Props & { name: FilterName; onError: () => void }) {
+  onAsk,
+}: Props & { name: FilterName; onAsk: (name: Asked) => void }) {
   const { data: owners } = useQuery(ownersQuery);
   const trigger = (label: string, shown: ReactNode) => (
     <button type="button" className="v" aria-label={`${words[name]}: ${label}`}>
+      {shown}
+    </button>
+  );
+  const asking = (asked: Asked, shown: string, mono = false) => (
+    <button
+      type="button"
+      className={mono ? "v mono cut" : "v cut"}
+      aria-label={`${words[asked]}: ${shown}`}
+      onClick={() => onAsk(asked)}
+    >
       {shown}
     </button>
   );
@@ -191,29 +242,10 @@ function Value({
     }
     case "owner": {
       const owner = owners?.get(filter.owner ?? "")?.name ?? filter.owner ?? "";
-      return (
-        <Menu
-          label="Workflow or source"
-          align="start"
-          trigger={trigger(owner, <span className="cut">{owner}</span>)}
-        >
-          {ticks(
-            [...(owners?.values() ?? [])].map(
-              (each) =>
-                [
-                  each.id,
-                  <span key={each.id} className="row">
-                    <Tile name={each.name} size="xs" />
-                    {each.name}
-                  </span>,
-                ] as const,
-            ),
-            filter.owner,
-            (chosen) => onFilter({ ...filter, owner: chosen }),
-          )}
-        </Menu>
-      );
+      return asking("owner", owner);
     }
+    case "between":
+      return asking("between", betweenWords(filter.between ?? {}));
     case "age": {
       const { age = "day" } = filter;
       return (
@@ -228,6 +260,8 @@ function Value({
             age,
             (chosen) => onFilter({ ...filter, age: chosen }),
           )}
+          <MenuLine />
+          <MenuItem onSelect={() => onAsk("between")}>Between two times…</MenuItem>
         </Menu>
       );
     }
@@ -266,16 +300,7 @@ function Value({
     case "trace":
       return <span className="v mono">{shortId(filter.trace ?? "")}</span>;
     case "error":
-      return (
-        <button
-          type="button"
-          className="v mono"
-          aria-label={`Error: ${filter.error ?? ""}`}
-          onClick={onError}
-        >
-          {filter.error}
-        </button>
-      );
+      return asking("error", filter.error ?? "", true);
   }
 }
 
@@ -292,6 +317,8 @@ export function filterInWords(
       return owners?.get(filter.owner ?? "")?.name ?? filter.owner ?? "";
     case "age":
       return filter.age === undefined ? "" : AGES[filter.age].says;
+    case "between":
+      return betweenWords(filter.between ?? {});
     case "kind":
       return filter.kind === undefined ? "" : KINDS[filter.kind];
     case "took":
@@ -301,68 +328,4 @@ export function filterInWords(
     case "trace":
       return "from one event";
   }
-}
-
-function AskError({
-  had,
-  onClose,
-  onGiven,
-}: {
-  had: string;
-  onClose: () => void;
-  onGiven: (error: string) => void;
-}) {
-  const [text, setText] = useState(had);
-  const field = useRef<HTMLInputElement>(null);
-  const give = () => {
-    if (text.trim() !== "") onGiven(text.trim());
-  };
-  return (
-    <Dialog
-      open
-      onClose={onClose}
-      title="Runs that failed with"
-      typed={false}
-      initialFocus={field}
-      onSubmit={give}
-      foot={
-        <>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
-          <Button
-            look="primary"
-            refused={text.trim() === "" ? "Write the class of the error first." : undefined}
-            onClick={give}
-          >
-            Filter
-          </Button>
-        </>
-      }
-    >
-      <form
-        className="dialog-body"
-        onSubmit={(event) => {
-          event.preventDefault();
-          give();
-        }}
-      >
-        <Field
-          label="Class of the error"
-          optional={false}
-          hint="As the list shows it, such as TypeError"
-        >
-          {(control) => (
-            <Input
-              {...control}
-              ref={field}
-              mono
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
-          )}
-        </Field>
-      </form>
-    </Dialog>
-  );
 }

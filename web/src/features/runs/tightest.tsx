@@ -11,10 +11,15 @@ import type { RunView } from "./views";
 /** As far as the server counts. */
 const COUNTED_MAX = 1_000;
 
-const totalQuery = (view: RunView, filter: RunFilter) => ({
-  queryKey: ["runs", "total", view, filter],
+const totalQuery = (view: RunView, filter: RunFilter, owner: string | undefined) => ({
+  queryKey: ["runs", "total", view, filter, owner ?? ""],
   queryFn: async ({ signal }: { signal: AbortSignal }) => {
-    const query = { ...queryOf(view, filter, "", Date.now()), limit: 1, include: "id" };
+    const query = {
+      ...queryOf(view, filter, "", Date.now()),
+      ...(owner === undefined ? {} : { owner_id: owner }),
+      limit: 1,
+      include: "id",
+    };
     const page = await body(client.GET("/v1/runs", { params: { query }, signal }));
     return page.page_info.total_count;
   },
@@ -23,11 +28,14 @@ const totalQuery = (view: RunView, filter: RunFilter) => ({
 export function NoneMatch({
   view,
   filter,
+  owner,
   sayOf,
   onFilter,
 }: {
   view: RunView;
   filter: RunFilter;
+  /** Of one workflow or source. */
+  owner?: string | undefined;
   /** A filter in words, such as "last hour". */
   sayOf: (name: FilterName) => string;
   onFilter: (filter: RunFilter) => void;
@@ -38,7 +46,7 @@ export function NoneMatch({
     return others;
   });
   const totals = useQueries({
-    queries: [totalQuery(view, {}), ...without.map((others) => totalQuery(view, others))],
+    queries: [{}, ...without].map((others) => totalQuery(view, others, owner)),
   });
   const [all, ...each] = totals.map(({ data }) => data);
   if (totals.some(({ isPending }) => isPending)) return null;

@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { FoldHorizontal } from "lucide-react";
 import { type CSSProperties, type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { isFinal, type RunDetail } from "~/api/runs";
+import { useShortcuts } from "~/shell/shortcuts";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { count, duration, plural, shortId } from "~/ui/format";
@@ -60,15 +61,20 @@ export function TimelineView({
     const row = list.current?.querySelector("[aria-current=step]");
     keepInView(row?.closest("section"), row);
   }, [current, shown]);
-  const move = (event: KeyboardEvent, by: number) => {
+  const move = (by: number): boolean => {
     const buttons = [...(list.current?.querySelectorAll<HTMLElement>(".race-row") ?? [])];
     const index = timeline.rows.findIndex(({ key }) => key === current);
     const next = timeline.rows[index + by];
-    if (next === undefined) return;
-    event.preventDefault();
-    buttons[index + by]?.focus();
+    if (next === undefined) return false;
+    // From elsewhere on the page the focus stays where it is.
+    if (list.current?.contains(document.activeElement)) buttons[index + by]?.focus();
     onChoose(next.key);
+    return true;
   };
+  const moveHere = (event: KeyboardEvent, by: number) => {
+    if (move(by)) event.preventDefault();
+  };
+  useShortcuts({ stepUp: () => move(-1), stepDown: () => move(1) });
   return (
     <section aria-label="Time line">
       <PaneHead title="Time line" hint={summaryOf(timeline)}>
@@ -101,8 +107,8 @@ export function TimelineView({
       <div
         ref={list}
         onKeyDown={(event) => {
-          if (event.key === "ArrowDown") move(event, 1);
-          if (event.key === "ArrowUp") move(event, -1);
+          if (event.key === "ArrowDown") moveHere(event, 1);
+          if (event.key === "ArrowUp") moveHere(event, -1);
         }}
       >
         {timeline.rows.map((row, index) => (

@@ -1,0 +1,216 @@
+/** Dialogs that ask for the value of a filter of runs: an error, a workflow or source, two times. */
+
+import { useQuery } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { ownersQuery } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { Combobox } from "~/ui/combobox";
+import { Dialog } from "~/ui/dialog";
+import { Field, Input } from "~/ui/field";
+import { count, shownZone } from "~/ui/format";
+import type { Between } from "./run-filter";
+import { timeOf, typedOf } from "./typed-time";
+
+/** More than these are searched for: a list of thousands is slow to open, and read by nobody. */
+const OWNERS_SHOWN = 100;
+
+/** One of all workflows and sources; the choice is the filter. */
+export function AskOwner({
+  had,
+  onClose,
+  onGiven,
+}: {
+  had: string | undefined;
+  onClose: () => void;
+  onGiven: (owner: string) => void;
+}) {
+  const { data: owners, isPending } = useQuery(ownersQuery);
+  const [text, setText] = useState("");
+  const words = text.toLowerCase().split(/\s+/);
+  const all = [...(owners?.values() ?? [])];
+  const fitting = all.filter(({ name }) =>
+    words.every((word) => name.toLowerCase().includes(word)),
+  );
+  const itemOf = ({ id, name, isWorkflow }: (typeof all)[number]) => ({
+    key: id,
+    label: name,
+    note: isWorkflow ? "workflow" : "source",
+  });
+  const chosen = had === undefined ? undefined : owners?.get(had);
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Runs of one workflow or source"
+      foot={
+        <Button onClick={onClose} keys="escape">
+          Close
+        </Button>
+      }
+    >
+      <div className="dialog-body">
+        <Field label="Workflow or source" optional={false}>
+          {(control) => (
+            <Combobox
+              {...control}
+              items={fitting.slice(0, OWNERS_SHOWN).map(itemOf)}
+              value={chosen === undefined ? null : itemOf(chosen)}
+              onChange={(item) => item !== null && onGiven(item.key)}
+              onSearch={setText}
+              onClose={() => setText("")}
+              none={
+                <p className="combo-none">
+                  {isPending ? "Reading the names…" : "No workflow or source is called like that."}
+                </p>
+              }
+              foot={
+                fitting.length > OWNERS_SHOWN ? (
+                  <span>
+                    {count(OWNERS_SHOWN)} of {count(fitting.length)}. More letters find others.
+                  </span>
+                ) : undefined
+              }
+            />
+          )}
+        </Field>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Two times, of which one may be left out. */
+export function AskBetween({
+  had,
+  onClose,
+  onGiven,
+}: {
+  had: Between | undefined;
+  onClose: () => void;
+  onGiven: (between: Between) => void;
+}) {
+  const zone = shownZone();
+  const [fromText, setFrom] = useState(typedOf(had?.from, zone));
+  const [toText, setTo] = useState(typedOf(had?.to, zone));
+  const [from, to] = [timeOf(fromText, zone), timeOf(toText, zone)];
+  const problem =
+    from === undefined && to === undefined
+      ? "Give at least one time first."
+      : from !== undefined && to !== undefined && from >= to
+        ? "The second time must be after the first."
+        : undefined;
+  const give = () => {
+    if (problem !== undefined) return;
+    onGiven({ ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Runs accepted between two times"
+      onSubmit={give}
+      foot={
+        <>
+          <Button onClick={onClose} keys="escape">
+            Close
+          </Button>
+          <Button look="primary" refused={problem} onClick={give}>
+            Filter
+          </Button>
+        </>
+      }
+    >
+      <form
+        className="dialog-body"
+        onSubmit={(event) => {
+          event.preventDefault();
+          give();
+        }}
+      >
+        <Field label="From" hint={zone === "utc" ? "In UTC" : "In the zone of this browser"}>
+          {(control) => (
+            <Input
+              {...control}
+              type="datetime-local"
+              value={fromText}
+              onChange={(event) => setFrom(event.target.value)}
+            />
+          )}
+        </Field>
+        <Field label="Before" hint="Without it, up to now">
+          {(control) => (
+            <Input
+              {...control}
+              type="datetime-local"
+              value={toText}
+              onChange={(event) => setTo(event.target.value)}
+            />
+          )}
+        </Field>
+        <button type="submit" hidden />
+      </form>
+    </Dialog>
+  );
+}
+
+export function AskError({
+  had,
+  onClose,
+  onGiven,
+}: {
+  had: string;
+  onClose: () => void;
+  onGiven: (error: string) => void;
+}) {
+  const [text, setText] = useState(had);
+  const field = useRef<HTMLInputElement>(null);
+  const give = () => {
+    if (text.trim() !== "") onGiven(text.trim());
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Runs that failed with"
+      initialFocus={field}
+      onSubmit={give}
+      foot={
+        <>
+          <Button onClick={onClose} keys="escape">
+            Close
+          </Button>
+          <Button
+            look="primary"
+            refused={text.trim() === "" ? "Write the class of the error first." : undefined}
+            onClick={give}
+          >
+            Filter
+          </Button>
+        </>
+      }
+    >
+      <form
+        className="dialog-body"
+        onSubmit={(event) => {
+          event.preventDefault();
+          give();
+        }}
+      >
+        <Field
+          label="Class of the error"
+          optional={false}
+          hint="As the list shows it, such as TypeError"
+        >
+          {(control) => (
+            <Input
+              {...control}
+              ref={field}
+              mono
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
+        </Field>
+      </form>
+    </Dialog>
+  );
+}
