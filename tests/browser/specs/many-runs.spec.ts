@@ -19,7 +19,7 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
   await expect(rows).toHaveCount(6);
   const add = async (name: string) => {
     await page.getByRole("button", { name: "Filter", exact: true }).click();
-    await page.getByRole("menuitem", { name }).click();
+    await page.getByRole("menuitem", { name, exact: true }).click();
   };
   await add("Status");
   await expect(page).toHaveURL(/status=failed/);

@@ -13,7 +13,7 @@ import { expect, test } from "../fixtures/test.ts";
 
 /** Words that an act begins with which changes something; `test, 2 steps` is the name of a run. */
 const changes =
-  /^(new|make|add|save|deploy|delete|remove|rename|invite|connect|reconnect|disconnect|publish|unpublish|replay|retry|cancel|resume|run now|run the|test(?!, \d+ step)|roll back|go back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit a|edit the|attach|detach|pin|unpin|send|bring|update|end|move|duplicate|turn|withdraw|schedule|rss)\b/i;
+  /^(new|make|add|save|deploy|delete|remove(?! the filter)|rename|invite|connect|reconnect|disconnect|publish|unpublish|replay|retry|cancel|resume|run now|run the|test(?!, \d+ step)|roll back|go back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit a|edit the|attach|detach|pin|unpin|send|bring|update|end|move|duplicate|turn|withdraw|schedule|rss)\b/i;
 
 /** Fields that choose what is shown. */
 const reads = /search|filter|words|^step$|^who$|^data shown$|^registry$|^code of|keys that begin|^from|^until|^select|wrap|levels?$|follow/i;

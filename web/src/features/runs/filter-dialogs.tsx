@@ -171,6 +171,7 @@ export function AskError({
       open
       onClose={onClose}
       title="Runs that failed with"
+      typed={false}
       initialFocus={field}
       onSubmit={give}
       foot={
