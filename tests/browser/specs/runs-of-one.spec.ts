@@ -12,7 +12,7 @@ test("runs of one workflow are searched, filtered by any status and time, chosen
   await send(server, other, {});
   await page.goto(`/workflows/${made.id}/runs`);
   await expect(runsOf(page)).toHaveCount(5);
-  await expect(page.getByText("Showing 5 of 5 runs of Quay crane", { exact: true })).toBeVisible();
+  await expect(page.getByText("Showing 5 of 5 runs of this workflow", { exact: true })).toBeVisible();
   await page.getByRole("button", { name: "Filter", exact: true }).click();
   // It is of one already.
   await expect(page.getByRole("menuitem", { name: "Workflow or source" })).toHaveCount(0);
@@ -72,7 +72,7 @@ test("runs of a source have the same bars", async ({ page, server }) => {
   const source = await server.call<{ id: string; configured_props: { http: { endpoint_url: string } } }>("POST", "/sources", { name: "Quay bell", component_code: `export default { name: "Quay bell", version: "1", props: { http: "$.interface.http" }, run() { this.$emit({ n: 1 }); } };` });
   await fetch(source.configured_props.http.endpoint_url, { method: "POST", body: "{}" });
   await page.goto(`/sources/${source.id}/runs`);
-  await expect(page.getByText(/^Showing (\d) of \1 runs? of Quay bell$/)).toBeVisible();
+  await expect(page.getByText(/^Showing (\d) of \1 runs? of this source$/)).toBeVisible();
   await page.getByRole("checkbox", { name: /^Select run_/ }).first().click();
   await expect(page.getByRole("region", { name: "What is selected" })).toContainText("1 selected");
 });

@@ -1,7 +1,5 @@
 /** Runs of one source or workflow. */
 
-import { useQuery } from "@tanstack/react-query";
-import { ownersQuery } from "~/api/queries";
 import { NoneListed } from "./none-listed";
 import { type Listed, RunBars, saysOf } from "./run-bars";
 import { queryOf } from "./run-filter";
@@ -18,16 +16,14 @@ export function OwnerRuns({
   listed: Listed;
 }) {
   const { view, q, filter } = listed;
-  const { data: owners } = useQuery(ownersQuery);
   const list = useRunList({
     key: JSON.stringify([owner, view, filter, q]),
     query: () => ({ ...queryOf(view, filter, q, Date.now()), owner_id: owner }),
     isSearch: q !== "",
     owner: { id: owner, isWorkflow },
   });
-  const name = owners?.get(owner)?.name;
-  const ofOne = name === undefined ? "" : `of ${name}`;
-  const says = view === "all" ? saysOf(listed, ofOne) : `${ofOne} ${saysOf(listed)}`.trim();
+  const ofOne = isWorkflow ? "of this workflow" : "of this source";
+  const says = view === "all" ? saysOf(listed, ofOne) : `${ofOne} ${saysOf(listed)}`;
   return (
     <>
       <RunBars listed={listed} ofOne showing={showingWords(list.ids.length, list.total, says)} />
