@@ -42,6 +42,7 @@ export function AskOwner({
       open
       onClose={onClose}
       title="Runs of one workflow or source"
+      typed={false}
       foot={
         <Button onClick={onClose} keys="escape">
           Close
@@ -107,6 +108,7 @@ export function AskBetween({
       open
       onClose={onClose}
       title="Runs accepted between two times"
+      typed={false}
       onSubmit={give}
       foot={
         <>
