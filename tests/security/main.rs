@@ -4,6 +4,7 @@
 
 mod addresses;
 mod answers;
+mod audit_log;
 mod bundling;
 mod ceilings;
 mod command_line;

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::scopes::{Laid, Row, table, taken};
 
 /// Rows of the table that people's sessions are for.
-fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     table().into_iter().filter(|row| row.path.starts_with("/v1/")).collect()
 }
 
 /// What is asked of a row's things, below `/v1`.
-fn asked(laid: &Laid, row: &Row) -> (String, Value) {
+pub(crate) fn asked(laid: &Laid, row: &Row) -> (String, Value) {
     let (path, body) = if row.method == Method::GET {
         let query = match row.path.as_str() {
             "/v1/data_stores/{id}/record" => "?key=canary-named",
@@ -77,7 +77,7 @@ fn may(role: &str, scope: &str) -> bool {
 }
 
 /// First what shows, then what changes, last what deletes: parts before what they are of.
-fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
+pub(crate) fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_by_key(|row| match row.method.as_str() {
         "GET" => 0,
         "DELETE" if row.path.ends_with("/{id}") => 3,

@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) scope: String,
-    reaches: BTreeMap<&'static str, String>,
+    pub(crate) reaches: BTreeMap<&'static str, String>,
 }
 
 impl Row {

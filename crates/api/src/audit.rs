@@ -18,12 +18,14 @@ use crate::contract::routes::{Route, get};
 use crate::contract::shape::{of, record};
 use crate::contract::table::{FULL, ORG, number, text};
 use crate::error::{ApiError, RequestId};
-use crate::extract::{Auth, ListQuery};
+use crate::extract::{Auth, ListQuery, Params, query};
 use crate::fields::Fields;
 use crate::v1::runs::time;
 
-/// How the paths of requests end that change nothing though they have a body.
+/// How the templates of routes end that take a `POST` and change nothing.
 const ASKING: &[&str] = &["/configure", "/props"];
+/// The flag of a query that asks for credentials.
+const CREDENTIALS: &str = "include_credentials";
 /// Names of fields that are kept, and how much of one.
 const FIELDS_MAX: usize = 50;
 const TEXT_CHARS_MAX: usize = 200;
@@ -126,17 +128,14 @@ pub(crate) fn routes() -> Vec<Route> {
 /// completes it once it was done.
 pub(crate) async fn record(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let is_change =
-        request.method() != Method::GET && !ASKING.iter().any(|end| path.ends_with(end));
-    let looks_at_credentials =
-        request.uri().query().is_some_and(|query| query.contains("include_credentials"));
-    if !is_change && !looks_at_credentials {
-        return next.run(request).await;
-    }
     // Behind the nested router the path has lost its prefix, and the template has not.
     let matched = request.extensions().get::<MatchedPath>();
     let (template, path) = (below_v1(matched.map_or(path, MatchedPath::as_str)), below_v1(path));
-    let fields = if is_change { Vec::new() } else { vec!["include_credentials".into()] };
+    let is_change = changes(request.method(), template);
+    if !is_change && !looks_at_credentials(request.method(), request.uri().query()) {
+        return next.run(request).await;
+    }
+    let fields = if is_change { Vec::new() } else { vec![CREDENTIALS.into()] };
     let route = format!("{} {template}", request.method());
     let audit = RequestAudit::of(AuditAction {
         route,
@@ -175,12 +174,27 @@ fn below_v1(path: &str) -> &str {
     path.strip_prefix("/v1").unwrap_or(path)
 }
 
-/// The first parameter of a path.
+/// Whether a request changes something. The template decides: a record may be named as a route
+/// ends.
+fn changes(method: &Method, template: &str) -> bool {
+    let asks = *method == Method::POST && ASKING.iter().any(|end| template.ends_with(end));
+    !matches!(*method, Method::GET | Method::HEAD) && !asks
+}
+
+/// Whether a request asks for credentials, read as the handlers read the flag. A `HEAD` shows none.
+fn looks_at_credentials(method: &Method, text: Option<&str>) -> bool {
+    let is_asked = || Params(query(text)).flag(CREDENTIALS).ok().flatten();
+    *method == Method::GET && is_asked().unwrap_or(false)
+}
+
+/// The record that a path names: its `{id}`, else its first parameter. The project of a path below
+/// `/connect` is the same for all records of an organization and names none of them.
 fn named(template: &str, path: &str) -> Option<String> {
-    let part = template
-        .split('/')
-        .zip(path.split('/'))
-        .find_map(|(name, part)| name.starts_with('{').then_some(part))?;
+    let named = || {
+        let parts = template.split('/').zip(path.split('/'));
+        parts.filter(|(name, _)| name.starts_with('{') && *name != "{project}")
+    };
+    let (_, part) = named().find(|(name, _)| *name == "{id}").or_else(|| named().next())?;
     Some(
         percent_encoding::percent_decode_str(part)
             .decode_utf8_lossy()
@@ -214,13 +228,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_changed_is_the_first_that_the_path_names() {
-        assert_eq!(
-            named("/v1/sources/{id}/events", "/v1/sources/dc_a/events").as_deref(),
-            Some("dc_a")
-        );
-        assert_eq!(named("/v1/registries/{name}", "/v1/registries/a%20b").as_deref(), Some("a b"));
-        assert_eq!(named("/v1/sources", "/v1/sources"), None);
+    fn the_target_is_the_id_of_a_path_or_its_first_parameter_and_no_project() {
+        for (template, path, target) in [
+            ("/sources/{id}/events", "/sources/dc_a/events", Some("dc_a")),
+            ("/sources/{id}/listen/{emitter}", "/sources/dc_a/listen/dc_b", Some("dc_a")),
+            ("/registries/{name}", "/registries/a%20b", Some("a b")),
+            ("/connect/{project}/accounts/{id}", "/connect/proj_a/accounts/apn_a", Some("apn_a")),
+            ("/connect/{project}/triggers/deploy", "/connect/proj_a/triggers/deploy", None),
+            ("/sources", "/sources", None),
+        ] {
+            assert_eq!(named(template, path).as_deref(), target, "{template}");
+        }
+    }
+
+    #[test]
+    fn the_template_says_whether_a_request_changes_something() {
+        for (method, template, is_change) in [
+            (Method::POST, "/components/props", false),
+            (Method::POST, "/connect/{project}/actions/configure", false),
+            (Method::PUT, "/components/props", true),
+            (Method::DELETE, "/data_stores/{id}", true),
+            (Method::GET, "/data_stores/{id}", false),
+            (Method::HEAD, "/data_stores/{id}", false),
+        ] {
+            assert_eq!(changes(&method, template), is_change, "{method} {template}");
+        }
     }
 
     #[test]
