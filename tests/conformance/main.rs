@@ -34,6 +34,7 @@ mod r1_conventions;
 mod r2_endpoints;
 mod r3_components;
 mod r4_workflows;
+mod refused_changes;
 mod s2_resources;
 mod s3_lifecycle;
 mod s4_1_subscriptions;

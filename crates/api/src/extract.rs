@@ -96,9 +96,9 @@ impl FromRequestParts<App> for ShownBy {
 
 /// The entity tags that `if-match` names; None: the header is not there, or any will do (`*`). What
 /// is no tag of ours matches nothing.
-pub(crate) struct IfMatch(pub(crate) Option<Vec<WorkflowTag>>);
+pub(crate) struct IfMatch<T = WorkflowTag>(pub(crate) Option<Vec<T>>);
 
-impl FromRequestParts<App> for IfMatch {
+impl<T: FromStr + Send> FromRequestParts<App> for IfMatch<T> {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Self::Rejection> {

@@ -1,6 +1,9 @@
 //! Answers of records: fields that are asked for, pages of lists and their cursors.
 
+use std::fmt::Display;
+
 use axum::Json;
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use millrace_engine::EngineError;
 use millrace_model::page::{Listing, Page};
@@ -30,6 +33,14 @@ record! {
         #[serde(skip_serializing_if = "<[String]>::is_empty")]
         damaged: &'a [String] = damaged,
     }
+}
+
+/// An answer with the entity tag of the record that it shows.
+pub(crate) fn tagged(tag: &impl Display, mut response: Response) -> Response {
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
 }
 
 /// `include` and `exclude`: names of fields of the record or of each item.

@@ -309,6 +309,14 @@ impl Params {
         }
     }
 
+    /// A field of an update: absent leaves what is there, null takes it away.
+    pub(crate) fn change<T: DeserializeOwned>(
+        &self,
+        field: &str,
+    ) -> Result<Option<Option<T>>, ApiError> {
+        self.0.contains_key(field).then(|| self.parsed(field)).transpose()
+    }
+
     /// That the organization, where one is named, is the caller's own; another one does not exist
     /// for it.
     pub(crate) fn org_is(&self, caller: &Caller) -> Result<(), ApiError> {

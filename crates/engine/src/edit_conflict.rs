@@ -1,4 +1,4 @@
-//! Conflict of a change of a workflow with what others changed since the caller read it
+//! Conflict of a change of a record with what others changed since the caller read it
 //! (`If-Match`).
 
 use std::fmt;
@@ -6,9 +6,10 @@ use std::fmt;
 use millrace_model::workflow::Drafted;
 use serde_json::{Value, json};
 
-/// What others changed of a workflow since the caller read it.
+/// What others changed of a record since the caller read it.
 #[derive(Debug)]
 pub struct EditConflict {
+    /// The id of a workflow; of another record how a sentence names it.
     pub(crate) id: String,
     pub(crate) what: Changed,
 }
@@ -19,6 +20,8 @@ pub(crate) enum Changed {
     Draft(Drafted),
     /// Fields beside the draft.
     Fields(Vec<&'static str>),
+    /// Another record than a workflow; the route that shows it.
+    Record(String),
 }
 
 impl EditConflict {
@@ -26,7 +29,7 @@ impl EditConflict {
     pub(crate) const fn code(&self) -> &'static str {
         match self.what {
             Changed::Draft(_) => "draft_changed",
-            Changed::Fields(_) => "record_changed",
+            Changed::Fields(_) | Changed::Record(_) => "record_changed",
         }
     }
 
@@ -38,6 +41,7 @@ impl EditConflict {
                 "changed_by": drafted.by.as_ref().map(|by| json!({ "id": by.id, "name": by.name })),
             }),
             Changed::Fields(fields) => json!({ "fields": fields }),
+            Changed::Record(_) => json!({}),
         }
     }
 }
@@ -55,6 +59,12 @@ impl fmt::Display for EditConflict {
                     f,
                     "the draft of the workflow `{id}` is at revision {revision} since {}, when {author} changed it, and not at the one that `if-match` names; read it again (GET /v1/workflows/{id}) and send the change with `if-match: \"{revision}\"`, or without the header to overwrite what is there",
                     at.iso()
+                )
+            }
+            Changed::Record(route) => {
+                write!(
+                    f,
+                    "{id} changed since it was read with the `etag` that `if-match` names; nothing was changed now. Read it again ({route}) and send the change with the `etag` of that answer, or without `if-match` to overwrite what is there"
                 )
             }
             Changed::Fields(fields) => {

@@ -86,8 +86,8 @@ pub use deploy::requests::{StepRequest, TriggerRequest};
 pub use deploy::search_index::{AskedComponents, SearchedComponent};
 pub use deploy::settings::{Choice, SettingsRequest};
 pub use deploy::source_settings::{SOURCE_CONCURRENCY_MAX, SettingsOfSource};
-pub use deploy::sources::{NewSource, UpdateSource};
-pub use deploy::workflow_parts::{DeployRequest, UpdateWorkflow};
+pub use deploy::sources::NewSource;
+pub use deploy::updates::{DeployRequest, UpdateSource, UpdateWorkflow};
 pub use edit_conflict::EditConflict;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;
@@ -131,6 +131,7 @@ pub use tenants::oauth_clients::IssuedToken;
 pub use tenants::oidc::{OidcBegun, OidcConfig};
 pub use tenants::organizations::{FirstTenant, Me, NewOrganization, UpdateOrganization};
 pub use tenants::people::{Client, People, SessionView, SignedIn, check_email};
+pub use tenants::preferences::PreferencesView;
 pub use tenants::secrets::MasterKey;
 pub use tenants::wrong_keys::{ASKED_BY, Asker};
 

@@ -34,6 +34,7 @@ pub mod prop_type;
 pub mod props;
 pub mod proxies;
 pub mod rate;
+pub mod record_tag;
 pub mod registry;
 pub mod replay;
 pub mod retention;

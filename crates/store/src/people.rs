@@ -74,14 +74,16 @@ pub trait People: Send + Sync + 'static {
         user: &UserId,
         org: &OrgId,
     ) -> StoreResult<Option<(String, Timestamp)>>;
-    /// Writes what a person prefers in an organization.
+    /// Writes what a person prefers in an organization. `over`: only where that text is there, or
+    /// nothing is; says whether it was written.
     async fn put_preferences(
         &self,
         user: &UserId,
         org: &OrgId,
         value: &str,
+        over: Option<&str>,
         at: Timestamp,
-    ) -> StoreResult<()>;
+    ) -> StoreResult<bool>;
 
     /// Stores a session, and ends the oldest of its person beyond `most`. `NotAllowed` where it
     /// was begun with a password whose hash, `shown`, is not that of the login any more.

@@ -71,7 +71,7 @@ fn operation(route: &Route) -> Value {
         route.params.iter().partition(|p| !has_body || matches!(p.name, "include" | "exclude"));
     parameters.extend(query.iter().map(|p| json!({ "name": p.name, "in": "query", "required": p.required, "schema": kind(p.kind), "description": p.about })));
     if route.if_match {
-        let about = "The `ETag` of the record that the change is made over, or the `revision` of its draft in quotes, which guards triggers, steps and settings alone; refused with 412 where another one is there";
+        let about = "The `ETag` of the record that the change is made over; of a workflow also the `revision` of its draft in quotes, which guards triggers, steps and settings alone; refused with 412 where another one is there";
         parameters.push(json!({ "name": "If-Match", "in": "header", "required": false, "schema": { "type": "string" }, "description": about }));
     }
     let mut shown = json!({

@@ -75,8 +75,8 @@ pub(crate) fn routes() -> Vec<Route> {
             "auth_type",
             "`oauth`, `keys` or `none`; left out: `oauth` where the app has an OAuth client. With `keys` or `none` a client that it had is removed",
         ),
-        text("description", "What it is"),
-        text("img_src", "The address of a picture"),
+        text("description", "What it is; null: nothing is said"),
+        text("img_src", "The address of a picture; null: it has none"),
         Param::new(
             "custom_fields",
             Kind::ListOf(of::<CustomField>()),
@@ -203,7 +203,14 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     let found = app.engine.apps().get(&caller, &slug).await?;
-    back.check(&params, async { Ok(AppOut::show(&found)) }).await?;
+    back.taking_away(&["description", "img_src"])
+        .check(&params, async {
+            let mut record = AppOut::show(&found);
+            // As a request gives what the record shows as a text.
+            record["custom_fields"] = json!(found.definition.custom_fields);
+            Ok(record)
+        })
+        .await?;
     let saved = app.engine.apps().change(&caller, &slug, |before| changed(&params, before)).await?;
     Ok(Fields::of(&params).data(AppOut::show(&saved)))
 }
@@ -298,8 +305,8 @@ fn changed(params: &Params, before: AppDefinition) -> Result<AppDefinition, ApiE
     Ok(AppDefinition {
         name: params.text("name")?.unwrap_or(before.name),
         auth_type,
-        description: params.text("description")?.or(before.description),
-        img_src: params.text("img_src")?.or(before.img_src),
+        description: params.change("description")?.unwrap_or(before.description),
+        img_src: params.change("img_src")?.unwrap_or(before.img_src),
         oauth,
         // Fields that the operator names are all there are, unless they are those that there were.
         open: before.open && fields.as_ref().is_none_or(|fields| *fields == before.custom_fields),

@@ -24,7 +24,7 @@ use crate::v1::connect_records::{
     ConnectAccountOut, ConnectAppOut, DeployedTriggerOut, EmittedOut, TriggerWebhookOut,
     TriggerWebhooksOut, TriggerWorkflowsOut,
 };
-use crate::v1::sources::check_made_props;
+use crate::v1::source_records::check_made_props;
 use crate::v1::{accounts, apps, configure, connect_records, events, names};
 use crate::written_back::WrittenBack;
 
@@ -311,14 +311,11 @@ pub(crate) async fn update_trigger(
         return Err(ApiError::read_only_field("external_user_id", &Value::Null, &json!(user), &[]));
     }
     let update = UpdateSource {
-        message: None,
-        code: None,
         name: params.text("name")?,
         configured_props: params.object("configured_props")?,
         form: params.text("dynamic_props_id")?,
         active: params.flag("active")?,
-        made_from: None,
-        settings: SettingsOfSource::default(),
+        ..UpdateSource::default()
     };
     let view = app.engine.update_source(&caller, &source, update).await?;
     Ok(Fields::default().data(trigger_record(&app, &caller, &view, None).await?))

@@ -1,4 +1,4 @@
-//! Records of sources: their triggers and deployments.
+//! Records of sources: their triggers and deployments, and the props that the server makes.
 
 use millrace_engine::{
     FailedRun, Interfaces, NewestEvent, NewestOf, SourceDeploymentView, SourceView,
@@ -9,13 +9,18 @@ use millrace_model::ids::{
 use millrace_model::made_from::MadeFrom;
 use millrace_model::schedule::Schedule;
 use millrace_model::source::{HttpInterface, SourceDeployment};
+use millrace_model::tenant::Caller;
 use millrace_model::workflow::Author;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::App;
 use crate::contract::shape::{OrNull, record};
+use crate::error::ApiError;
+use crate::extract::Params;
 use crate::v1::run_stats::RunStatsOut;
+use crate::written_back::WrittenBack;
 
 record! {
     /// An endpoint of a source; its address stands in the source's props
@@ -156,4 +161,33 @@ record! {
         #[serde(skip_serializing_if = "Option::is_none")]
         concurrency: Option<OrNull<u32>> = whole.map(|_| OrNull(d.content.settings.concurrency)),
     }
+}
+
+/// Refuses another value than the record shows for a prop that the server makes: an endpoint, a
+/// database, a hook.
+pub(crate) async fn check_made_props(
+    app: &App,
+    caller: &Caller,
+    source: &SourceId,
+    params: &Params,
+) -> Result<(), ApiError> {
+    let Some(Value::Object(given)) = params.0.get("configured_props") else { return Ok(()) };
+    if !given
+        .values()
+        .any(|value| value.get("endpoint_url").or_else(|| value.get("event_names")).is_some())
+    {
+        return Ok(());
+    }
+    let view = app.engine.source(caller, source).await?;
+    let component = app.engine.component(caller, view.source.component_id.as_str()).await?;
+    let made = ["$.interface.http", "$.interface.apphook"];
+    for def in component.manifest.props.iter().filter(|def| made.contains(&def.prop_type.as_str()))
+    {
+        if let (Some(value), Some(own)) =
+            (given.get(&def.name), view.source.configured_props.get(&def.name))
+        {
+            WrittenBack::check_made(&format!("configured_props.{}", def.name), value, own)?;
+        }
+    }
+    Ok(())
 }

@@ -8,9 +8,9 @@ use millrace_engine::{
     Choice, NewSource, NewestOf, SOURCE_CONCURRENCY_MAX, SettingsOfSource, SourceView, UpdateSource,
 };
 use millrace_model::ids::{OrgId, SourceId};
+use millrace_model::record_tag::RecordTag;
 use millrace_model::source::CALLS_PER_ISOLATE_MAX;
 use millrace_model::tenant::Caller;
-use serde_json::Value;
 
 use crate::App;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
@@ -21,13 +21,13 @@ use crate::contract::table::{
     summaries, text,
 };
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
-use crate::fields::Fields;
+use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
+use crate::fields::{Fields, tagged};
 use crate::v1::components::{code_of, required_code};
 use crate::v1::events::{EmittedEventOut, PassedOnOut};
 use crate::v1::run_records::RunOut;
 use crate::v1::run_stats::{RunStatsOut, asked_stats, own_stats};
-use crate::v1::source_records::{SourceDeploymentOut, SourceOut};
+use crate::v1::source_records::{SourceDeploymentOut, SourceOut, check_made_props};
 use crate::v1::{events, names, run_records, run_stream, runs, sse};
 use crate::written_back::WrittenBack;
 
@@ -73,6 +73,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .takes(&code_params())
             .takes(&parts)
             .takes(&[flag("active", "Whether it runs"), ORG])
+            .if_match()
             .updates()
             .one(of::<SourceOut>()),
         get(
@@ -96,6 +97,7 @@ pub(crate) fn routes() -> Vec<Route> {
             rollback,
         )
         .takes(&[text("deployment_id", "The deployment").required(), MESSAGE])
+        .if_match()
         .gives(Gives::One(of::<SourceDeploymentOut>())),
         delete("/sources/{id}", DEPLOY, "Delete a source", remove).takes(&[DRY_RUN]),
         summaries(get(
@@ -181,22 +183,24 @@ pub(crate) async fn create(
         message: params.text("message")?,
     };
     let view = app.engine.create_source(&caller, new).await?;
-    Ok(Fields::of(&params).data(SourceOut::show(&view, None, None)))
+    Ok(tagged(&view.tag, Fields::of(&params).data(SourceOut::show(&view, None, None))))
 }
 
 pub(crate) async fn update(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(source): Path,
+    IfMatch(over): IfMatch<RecordTag>,
     back: WrittenBack,
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let source = id("source", &source)?;
-    back.check(&params, async {
-        Ok(SourceOut::show(&app.engine.source(&caller, &source).await?, None, None))
-    })
-    .await?;
+    back.taking_away(&["made_from"])
+        .check(&params, async {
+            Ok(SourceOut::show(&app.engine.source(&caller, &source).await?, None, None))
+        })
+        .await?;
     check_made_props(&app, &caller, &source, &params).await?;
     let update = UpdateSource {
         code: code_of(&params)?,
@@ -204,41 +208,13 @@ pub(crate) async fn update(
         configured_props: params.object("configured_props")?,
         form: params.text("dynamic_props_id")?,
         active: params.flag("active")?,
-        made_from: params.parsed("made_from")?,
+        made_from: params.change("made_from")?,
         settings: settings(&params)?,
         message: params.text("message")?,
+        over,
     };
     let view = app.engine.update_source(&caller, &source, update).await?;
-    Ok(Fields::of(&params).data(SourceOut::show(&view, None, None)))
-}
-
-/// Refuses another value than the record shows for a prop that the server makes: an endpoint, a
-/// database, a hook.
-pub(crate) async fn check_made_props(
-    app: &App,
-    caller: &Caller,
-    source: &SourceId,
-    params: &Params,
-) -> Result<(), ApiError> {
-    let Some(Value::Object(given)) = params.0.get("configured_props") else { return Ok(()) };
-    if !given
-        .values()
-        .any(|value| value.get("endpoint_url").or_else(|| value.get("event_names")).is_some())
-    {
-        return Ok(());
-    }
-    let view = app.engine.source(caller, source).await?;
-    let component = app.engine.component(caller, view.source.component_id.as_str()).await?;
-    let made = ["$.interface.http", "$.interface.apphook"];
-    for def in component.manifest.props.iter().filter(|def| made.contains(&def.prop_type.as_str()))
-    {
-        if let (Some(value), Some(own)) =
-            (given.get(&def.name), view.source.configured_props.get(&def.name))
-        {
-            WrittenBack::check_made(&format!("configured_props.{}", def.name), value, own)?;
-        }
-    }
-    Ok(())
+    Ok(tagged(&view.tag, Fields::of(&params).data(SourceOut::show(&view, None, None))))
 }
 
 fn settings(params: &Params) -> Result<SettingsOfSource, ApiError> {
@@ -266,7 +242,8 @@ pub(crate) async fn show(
         None => None,
     };
     let newest = found.as_ref().map(|found| found.get(id));
-    Ok(Fields::of(&query.params).data(SourceOut::show(&view, stats, newest)))
+    let shown = Fields::of(&query.params).data(SourceOut::show(&view, stats, newest));
+    Ok(tagged(&view.tag, shown))
 }
 
 /// The newest event and error of sources, by their ids.
@@ -366,6 +343,7 @@ pub(crate) async fn rollback(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(source): Path,
+    IfMatch(over): IfMatch<RecordTag>,
     params: Params,
 ) -> Result<Response, ApiError> {
     let to = params.text("deployment_id")?.ok_or_else(|| {
@@ -381,6 +359,7 @@ pub(crate) async fn rollback(
             &id("source", &source)?,
             &id("deployment", &to)?,
             params.text("message")?,
+            over,
         )
         .await?;
     Ok(Fields::default().data(SourceDeploymentOut::show(&view.deployment, None)))

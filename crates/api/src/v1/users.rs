@@ -2,10 +2,11 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{Me, NewOrganization, UpdateOrganization};
+use millrace_engine::{Me, NewOrganization, PreferencesView, UpdateOrganization};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, UserId};
 use millrace_model::people::Role;
+use millrace_model::record_tag::RecordTag;
 use millrace_model::tenant::Organization;
 use serde_json::{Map, Value};
 
@@ -14,8 +15,8 @@ use crate::contract::routes::{Gives, Route, get, post, put};
 use crate::contract::shape::{of, record};
 use crate::contract::table::{ANY, FULL, READ};
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
-use crate::fields::Fields;
+use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, encode_cursor, id};
+use crate::fields::{Fields, tagged};
 use crate::input::{Input, OrEmpty, Words, input};
 use crate::written_back::WrittenBack;
 
@@ -68,10 +69,10 @@ record! {
 
 record! {
     /// What a person prefers in an organization; `updated_at` is null where nothing was written
-    PreferencesOut(preferences: Value, at: Option<Timestamp>) {
+    PreferencesOut<'a>(view: &'a PreferencesView) {
         #[schemars(with = "Map<String, Value>")]
-        preferences: Value = preferences,
-        updated_at: Option<i64> = at.map(Timestamp::secs),
+        preferences: &'a Value = &view.value,
+        updated_at: Option<i64> = view.at.map(Timestamp::secs),
     }
 }
 
@@ -122,6 +123,7 @@ pub(crate) fn routes() -> Vec<Route> {
             set_preferences,
         )
         .reads::<PreferencesIn>()
+        .if_match()
         .updates()
         .one(of::<PreferencesOut>()),
         post(
@@ -212,16 +214,17 @@ pub(crate) async fn preferences(
     Auth(caller): Auth,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let (preferences, at) = app.engine.preferences().get(&caller).await?;
-    Ok(Fields::of(&query.params).data(PreferencesOut::show(preferences, at)))
+    let view = app.engine.preferences().get(&caller).await?;
+    Ok(tagged(&view.tag, Fields::of(&query.params).data(PreferencesOut::show(&view))))
 }
 
 pub(crate) async fn set_preferences(
     State(app): State<App>,
     Auth(caller): Auth,
+    IfMatch(over): IfMatch<RecordTag>,
     params: Params,
 ) -> Result<Response, ApiError> {
     let given = PreferencesIn::read(&params)?.preferences;
-    let at = app.engine.preferences().set(&caller, given.clone()).await?;
-    Ok(Fields::of(&params).data(PreferencesOut::show(given.into(), Some(at))))
+    let view = app.engine.preferences().set(&caller, given, over.as_deref()).await?;
+    Ok(tagged(&view.tag, Fields::of(&params).data(PreferencesOut::show(&view))))
 }

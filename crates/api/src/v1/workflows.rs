@@ -1,20 +1,19 @@
 //! `/workflows`.
 
 use axum::extract::State;
-use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use millrace_engine::{
     DeployRequest, NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest,
     UpdateWorkflow, WorkflowView,
 };
-use millrace_model::ids::WorkflowId;
+use millrace_model::ids::{InvalidId, WorkflowId};
 use millrace_model::workflow::{Deployment, WorkflowTag};
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
-use crate::fields::Fields;
+use crate::fields::{Fields, tagged};
 use crate::v1::run_stats::{RunStatsOut, asked_stats};
 use crate::v1::workflow_records::{DeploymentOut, WorkflowOut, runs_of};
 use crate::v1::{names, run_records};
@@ -29,11 +28,8 @@ fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
 
 /// A workflow, with its entity tag.
 fn shown(app: &App, fields: &Fields, view: &WorkflowView) -> Response {
-    let mut response = fields.data(WorkflowOut::show(view, &app.config, None));
-    if let Ok(tag) = HeaderValue::try_from(format!("\"{}\"", WorkflowTag::of(&view.workflow))) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response
+    let shown = fields.data(WorkflowOut::show(view, &app.config, None));
+    tagged(&WorkflowTag::of(&view.workflow), shown)
 }
 
 /// A list of tags, or a text of them with commas between: a tag may have blanks.
@@ -83,23 +79,28 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let workflow = id("workflow", &workflow)?;
-    back.check(&params, async {
-        Ok(WorkflowOut::show(&app.engine.workflow(&caller, &workflow).await?, &app.config, None))
-    })
-    .await?;
+    back.taking_away(&["note", "made_from"])
+        .check(&params, async {
+            Ok(WorkflowOut::show(
+                &app.engine.workflow(&caller, &workflow).await?,
+                &app.config,
+                None,
+            ))
+        })
+        .await?;
     if params.0.contains_key("triggers") || params.0.contains_key("steps") {
         check_parts(
             &params,
             &WorkflowOut::show(&app.engine.workflow(&caller, &workflow).await?, &app.config, None),
         )?;
     }
+    let settings = settings(&params)?;
     let update = UpdateWorkflow {
         active: params.flag("active")?,
         name: params.text("name")?,
         triggers: params.parsed("triggers")?,
         steps: params.parsed("steps")?,
-        settings: settings(&params)?,
-        made_from: params.parsed("made_from")?,
+        made_from: params.change("made_from")?,
         note: if params.0.get("note").is_some_and(Value::is_null) {
             Some(String::new())
         } else {
@@ -107,19 +108,11 @@ pub(crate) async fn update(
         },
         tags: tags(&params)?,
         over,
+        deploys: settings.as_ref().and_then(|s| s.auto_deploy).unwrap_or(false),
+        settings,
+        message: params.text("message")?,
     };
-    let auto_deploy = update.settings.as_ref().and_then(|s| s.auto_deploy).unwrap_or(false);
-    let mut view = app.engine.update_workflow(&caller, &workflow, update).await?;
-    if auto_deploy {
-        app.engine
-            .deploy_workflow(
-                &caller,
-                &workflow,
-                DeployRequest { message: params.text("message")?, over: None },
-            )
-            .await?;
-        view = app.engine.workflow(&caller, &workflow).await?;
-    }
+    let view = app.engine.update_workflow(&caller, &workflow, update).await?;
     Ok(shown(&app, &Fields::of(&params), &view))
 }
 
@@ -281,6 +274,7 @@ pub(crate) async fn rollback(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(workflow): Path,
+    IfMatch(over): IfMatch,
     params: Params,
 ) -> Result<Response, ApiError> {
     let to = params.text("deployment_id")?.ok_or_else(|| {
@@ -289,15 +283,9 @@ pub(crate) async fn rollback(
             "`deployment_id` is required: the deployment to make live again",
         )
     })?;
-    let view = app
-        .engine
-        .rollback_workflow(
-            &caller,
-            &id("workflow", &workflow)?,
-            &id("deployment", &to)?,
-            params.text("message")?,
-        )
-        .await?;
+    let (workflow, to) = (id("workflow", &workflow)?, id("deployment", &to)?);
+    let request = DeployRequest { message: params.text("message")?, over };
+    let view = app.engine.rollback_workflow(&caller, &workflow, &to, request).await?;
     Ok(Fields::default().data(DeploymentOut::show(&view.deployment, Some(&view), None, None)))
 }
 
@@ -307,14 +295,7 @@ pub(crate) async fn test(
     Path(workflow): Path,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let kept = params.text("event_id")?;
-    let mut test = new_test(&params, Some(id("workflow", &workflow)?), UpdateWorkflow::default())?;
-    if let Some(kept) = kept {
-        test.event =
-            TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| {
-                ApiError::field("event_id", e.to_string())
-            })?);
-    }
+    let test = new_test(&params, Some(id("workflow", &workflow)?), UpdateWorkflow::default())?;
     let names_run = matches!(test.from, Some((_, Some(_))));
     let shows_history = names_run || !matches!(test.event, TestEvent::Given(_));
     let run = app.engine.test_workflow(&caller, test).await?;
@@ -331,16 +312,7 @@ fn new_test(
     workflow: Option<WorkflowId>,
     changes: UpdateWorkflow,
 ) -> Result<NewTest, ApiError> {
-    let event = match params.text("event_from_run")? {
-        None => TestEvent::Given(event_of(params)),
-        Some(_) if params.0.get("event").is_some_and(|event| !event.is_null()) => {
-            return Err(ApiError::field(
-                "event",
-                "`event` and `event_from_run` exclude each other: give one of them",
-            ));
-        }
-        Some(run) => TestEvent::OfRun(id("run", &run)?),
-    };
+    let event = test_event(params)?;
     let from = match (params.text("from_step")?, params.text("results_of")?) {
         (None, None) => None,
         (Some(step), run) => Some((step, run.map(|run| id("run", &run)).transpose()?)),
@@ -354,6 +326,29 @@ fn new_test(
     let (pins, waits) =
         (params.object("pins")?.unwrap_or_default(), params.flag("wait")?.unwrap_or(true));
     Ok(NewTest { workflow, changes, event, up_to: params.text("up_to")?, from, pins, waits })
+}
+
+/// The event of a test, which is given once: itself, or by the run or the test event that had it.
+fn test_event(params: &Params) -> Result<TestEvent, ApiError> {
+    let is_given = |field: &&&str| params.0.get(**field).is_some_and(|given| !given.is_null());
+    let given: Vec<&str> =
+        ["event_id", "event_from_run", "event"].iter().filter(is_given).copied().collect();
+    if let [first, second, ..] = given[..] {
+        return Err(ApiError::field(
+            second,
+            format!("`{first}` and `{second}` exclude each other: give one of them"),
+        ));
+    }
+    if let Some(run) = params.text("event_from_run")? {
+        return Ok(TestEvent::OfRun(id("run", &run)?));
+    }
+    Ok(match params.text("event_id")? {
+        Some(kept) => {
+            let refused = |e: InvalidId| ApiError::field("event_id", e.to_string());
+            TestEvent::Kept(kept.parse().map_err(refused)?)
+        }
+        None => TestEvent::Given(event_of(params)),
+    })
 }
 
 /// What is kept nowhere: it needs a key that may deploy, for it brings its own code.

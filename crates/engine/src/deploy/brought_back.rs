@@ -6,7 +6,7 @@ use millrace_model::source::Source;
 use millrace_model::workflow::{AuthKind, EndpointAuth, Step, Trigger, Workflow, WorkflowVersion};
 
 use crate::deploy::requests::TriggerRequest;
-use crate::deploy::workflow_parts::UpdateWorkflow;
+use crate::deploy::updates::UpdateWorkflow;
 use crate::tenants::request_secrets::may_be_hidden;
 use crate::{Engine, EngineError};
 

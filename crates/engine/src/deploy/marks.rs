@@ -12,13 +12,15 @@ pub(crate) fn checked(mark: Option<MadeFrom>) -> Result<Option<MadeFrom>, Engine
     Ok(mark)
 }
 
-/// The mark after a change: the one that came with it, else the one before without its
-/// fingerprints.
+/// The mark after a change: what came with it, else the one before without its fingerprints.
 pub(crate) fn marked(
-    given: Option<MadeFrom>,
+    given: Option<Option<MadeFrom>>,
     before: Option<MadeFrom>,
 ) -> Result<Option<MadeFrom>, EngineError> {
-    Ok(checked(given)?.or_else(|| before.map(MadeFrom::changed_by_others)))
+    match given {
+        Some(mark) => checked(mark),
+        None => Ok(before.map(MadeFrom::changed_by_others)),
+    }
 }
 
 /// What is asked for bears the mark of a record that is there: another deploy of the same file made

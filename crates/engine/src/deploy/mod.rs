@@ -23,6 +23,7 @@ pub(crate) mod sources;
 mod step_views;
 pub(crate) mod subscriptions;
 mod ticks;
+pub(crate) mod updates;
 pub(crate) mod values;
 pub(crate) mod workflow_changes;
 pub(crate) mod workflow_parts;

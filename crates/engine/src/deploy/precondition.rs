@@ -1,6 +1,8 @@
-//! Precondition of a change of a workflow (`If-Match`): the entity tags that the caller names,
-//! against the record that is there.
+//! Precondition of a change of a workflow or source (`If-Match`): the entity tags that the caller
+//! names, against the record that is there.
 
+use millrace_model::record_tag::RecordTag;
+use millrace_model::source::Source;
 use millrace_model::workflow::{Workflow, WorkflowTag};
 
 use crate::EngineError;
@@ -22,4 +24,20 @@ pub(super) fn check_tag(
         None => Changed::Draft(workflow.drafted.clone()),
     };
     Err(EngineError::Changed(Box::new(EditConflict { id: workflow.id.to_string(), what })))
+}
+
+/// The same of a source.
+pub(super) fn check_source_tag(
+    source: &Source,
+    over: Option<&[RecordTag]>,
+) -> Result<(), EngineError> {
+    match over {
+        Some(over) if !over.contains(&RecordTag::of_source(source)) => {
+            Err(EngineError::Changed(Box::new(EditConflict {
+                id: format!("the source `{}`", source.id),
+                what: Changed::Record(format!("GET /v1/sources/{}", source.id)),
+            })))
+        }
+        _ => Ok(()),
+    }
 }

@@ -6,6 +6,7 @@ use millrace_model::made_from::MadeFrom;
 use millrace_model::page::{Listing, Page};
 use millrace_model::prop_type::PropType;
 use millrace_model::props::{self, Site};
+use millrace_model::record_tag::RecordTag;
 use millrace_model::run::Run;
 use millrace_model::source::{
     HttpInterface, Owner, Source, SourceContent, SourceDeployment, SourceSettings, Timer,
@@ -22,7 +23,9 @@ use crate::deploy::components::CodeRef;
 use crate::deploy::configure::Subject;
 use crate::deploy::hooks::hook_error;
 use crate::deploy::marks::{checked, marked};
+use crate::deploy::precondition::check_source_tag;
 use crate::deploy::source_settings::SettingsOfSource;
+use crate::deploy::updates::UpdateSource;
 use crate::deploy::workflows::checked_message;
 use crate::error::{readable, removable};
 use crate::observe::views::{SourceDeploymentView, SourceView};
@@ -52,28 +55,6 @@ pub struct NewSource {
     /// The file it is made from.
     pub made_from: Option<MadeFrom>,
     /// What the deployment that this makes says of itself.
-    pub message: Option<String>,
-}
-
-/// What changes of a source; None stays.
-#[derive(Clone, Debug, Default)]
-pub struct UpdateSource {
-    /// New code.
-    pub code: Option<CodeRef>,
-    /// New name.
-    pub name: Option<String>,
-    /// Values by prop name; those not given stay.
-    pub configured_props: Option<Map<String, Value>>,
-    /// The id of the form that they were filled in with.
-    pub form: Option<String>,
-    /// Whether it is to be active.
-    pub active: Option<bool>,
-    /// How its runs are run.
-    pub settings: SettingsOfSource,
-    /// The file it is made from; none: whoever asks knows of no file, and what the record says of
-    /// one is no longer all of it.
-    pub made_from: Option<MadeFrom>,
-    /// What the deployment says of itself, where this makes one.
     pub message: Option<String>,
 }
 
@@ -186,12 +167,14 @@ impl Engine {
         id: &SourceId,
         to: &DeploymentId,
         message: Option<String>,
+        over: Option<Vec<RecordTag>>,
     ) -> Result<SourceDeploymentView, EngineError> {
         let earlier = self.owned_source_deployment(caller, id, to).await?;
         let message = message.or_else(|| Some(format!("Back to version {}", earlier.version)));
         let update = UpdateSource {
             code: Some(CodeRef::Component(earlier.content.component_id.clone())),
             message,
+            over,
             ..UpdateSource::default()
         };
         let (_, made) = self.change_source(caller, id, update, Some(&earlier.content)).await?;
@@ -293,6 +276,7 @@ impl Engine {
         let message = checked_message(update.message)?;
         let _turn = self.0.changes.turn(id.as_str()).await;
         let old = self.owned_source(caller, id).await?;
+        check_source_tag(&old, update.over.as_deref())?;
         let old_component = self.component_of(&old).await?;
         let (component, artifact) = match &update.code {
             Some(code) => self.resolve_component(caller, code, Some(&old_component)).await?,

@@ -11,7 +11,7 @@ use crate::background::Task;
 use crate::checks::{check_name, checked_note};
 use crate::deploy::marks::marked;
 use crate::deploy::precondition::check_tag;
-use crate::deploy::workflow_parts::UpdateWorkflow;
+use crate::deploy::updates::{DeployRequest, UpdateWorkflow};
 use crate::deploy::workflows::{checked_message, checked_tags};
 use crate::observe::views::{DeploymentView, WorkflowView};
 use crate::{Engine, EngineError};
@@ -21,13 +21,15 @@ const TRIES_MAX: usize = 10;
 
 impl Engine {
     /// Changes a workflow's draft, name or active flag. A changed draft goes live with the next
-    /// deployment.
+    /// deployment, or with this request where it says so: then all that can be refused is looked at
+    /// before anything is stored, and what goes live is the draft of this request alone.
     pub async fn update_workflow(
         &self,
         caller: &Caller,
         id: &WorkflowId,
         update: UpdateWorkflow,
     ) -> Result<WorkflowView, EngineError> {
+        let message = checked_message(update.message.clone())?;
         // A draft that was built, and what it was made of.
         let mut made = None;
         for _ in 0..TRIES_MAX {
@@ -59,8 +61,17 @@ impl Engine {
                 Some(active) => Some(self.activated(&mut workflow, active).await?),
                 None => None,
             };
+            let deployment = update
+                .deploys
+                .then(|| {
+                    self.new_deployment(caller, &workflow, workflow.draft.clone(), message.clone())
+                })
+                .transpose()?;
             self.save_steps(built).await?;
             if self.replace_workflow(workflow, read_at, interfaces).await? {
+                if let Some(deployment) = deployment {
+                    self.make_live(deployment).await?;
+                }
                 self.0.tasks.wake(Task::Scheduler);
                 return self.workflow(caller, id).await;
             }
@@ -97,10 +108,11 @@ impl Engine {
         caller: &Caller,
         id: &WorkflowId,
         to: &DeploymentId,
-        message: Option<String>,
+        request: DeployRequest,
     ) -> Result<DeploymentView, EngineError> {
-        let message = checked_message(message)?;
+        let message = checked_message(request.message)?;
         let workflow = self.owned_workflow(caller, id).await?;
+        check_tag(&workflow, request.over.as_deref())?;
         let earlier = self
             .0
             .store

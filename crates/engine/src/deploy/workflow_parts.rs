@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use millrace_model::component::{Artifact, Responds, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId};
-use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
 use millrace_model::schedule::Schedule;
 use millrace_model::subscription::check_stream;
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowTag, WorkflowVersion};
+use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
 use serde_json::{Value, json};
 
 use crate::checks::checked_note;
 use crate::deploy::language::{JAVASCRIPT, entry_in_language};
 use crate::deploy::requests::{StepRequest, TriggerRequest};
-use crate::deploy::settings::{SettingsRequest, settings_of};
+use crate::deploy::settings::settings_of;
+use crate::deploy::updates::UpdateWorkflow;
 use crate::tenants::request_secrets::keep_credentials;
 use crate::tenants::secrets::keep_sealed;
 use crate::{CodeRef, Engine, EngineError};
@@ -133,39 +133,6 @@ impl StepRequest {
         check_fields(field, beside.keys(), OF_STEPS, SHOWN_OF_STEPS)?;
         Ok(step)
     }
-}
-
-/// What changes of a workflow; None stays.
-#[derive(Clone, Debug, Default)]
-pub struct UpdateWorkflow {
-    /// Whether its triggers work.
-    pub active: Option<bool>,
-    /// Its name.
-    pub name: Option<String>,
-    /// All triggers.
-    pub triggers: Option<Vec<TriggerRequest>>,
-    /// All steps.
-    pub steps: Option<Vec<StepRequest>>,
-    /// Its settings.
-    pub settings: Option<SettingsRequest>,
-    /// The folder it is made from; none: whoever asks knows of no folder, and what the record says
-    /// of one is no longer all of it.
-    pub made_from: Option<MadeFrom>,
-    /// What people say of it; empty: nothing.
-    pub note: Option<String>,
-    /// All tags by which people find it.
-    pub tags: Option<Vec<String>>,
-    /// Entity tags, one of which is the record's; none: whatever is there is changed.
-    pub over: Option<Vec<WorkflowTag>>,
-}
-
-/// A deployment that is asked for.
-#[derive(Clone, Debug, Default)]
-pub struct DeployRequest {
-    /// What it says of itself.
-    pub message: Option<String>,
-    /// Entity tags, one of which is the record's; none: whatever is there is deployed.
-    pub over: Option<Vec<WorkflowTag>>,
 }
 
 /// What was built for a version and is stored with it.

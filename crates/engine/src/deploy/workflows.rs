@@ -18,7 +18,8 @@ use crate::checks::{check_name, checked_note};
 use crate::deploy::marks::checked;
 use crate::deploy::new_records::NewWorkflow;
 use crate::deploy::precondition::check_tag;
-use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, UpdateWorkflow};
+use crate::deploy::updates::{DeployRequest, UpdateWorkflow};
+use crate::deploy::workflow_parts::BuiltSteps;
 use crate::error::removable;
 use crate::observe::views::{DeploymentView, WorkflowView};
 use crate::tenants::secrets::hide_sealed;
@@ -256,6 +257,17 @@ impl Engine {
         content: WorkflowVersion,
         message: Option<String>,
     ) -> Result<Deployment, EngineError> {
+        self.make_live(self.new_deployment(caller, workflow, content, message)?).await
+    }
+
+    /// A deployment of a workflow, refused where its content cannot be deployed now.
+    pub(super) fn new_deployment(
+        &self,
+        caller: &Caller,
+        workflow: &Workflow,
+        content: WorkflowVersion,
+        message: Option<String>,
+    ) -> Result<NewDeployment, EngineError> {
         let now = self.now();
         let owner = Owner::Workflow(workflow.id.clone());
         let mut interfaces = Interfaces::default();
@@ -291,7 +303,8 @@ impl Engine {
                 }),
             }
         }
-        let mut deployment = Deployment {
+        let limits = content.settings.limits();
+        let deployment = Deployment {
             id: DeploymentId::generate(&self.0.ids),
             org_id: workflow.org_id.clone(),
             workflow_id: workflow.id.clone(),
@@ -301,18 +314,13 @@ impl Engine {
             message,
             created_at: now,
         };
-        deployment.version = self
-            .0
-            .store
-            .deploy_workflow(NewDeployment {
-                deployment: deployment.clone(),
-                active: true,
-                interfaces,
-                subscriptions,
-                limits: deployment.content.settings.limits(),
-            })
-            .await?;
-        self.forget_owner(workflow.id.as_str());
+        Ok(NewDeployment { deployment, active: true, interfaces, subscriptions, limits })
+    }
+
+    pub(super) async fn make_live(&self, new: NewDeployment) -> Result<Deployment, EngineError> {
+        let mut deployment = new.deployment.clone();
+        deployment.version = self.0.store.deploy_workflow(new).await?;
+        self.forget_owner(deployment.workflow_id.as_str());
         self.0.tasks.wake(Task::Scheduler);
         deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
         if let Some(by) = &mut deployment.made_by {

@@ -1,6 +1,7 @@
 //! Records as they are shown: secrets taken away, addresses filled in.
 
 use millrace_model::component::SavedComponent;
+use millrace_model::record_tag::RecordTag;
 use millrace_model::replay::{Replay, ReplayCounts};
 use millrace_model::run::{LogLine, Run};
 use millrace_model::source::{Source, SourceDeployment};
@@ -20,6 +21,8 @@ pub struct SourceView {
     pub interfaces: Interfaces,
     /// Names of the props that have a secret value.
     pub sealed: Vec<String>,
+    /// The entity tag of the record.
+    pub tag: RecordTag,
 }
 
 /// A step as shown.
@@ -92,7 +95,7 @@ pub struct ReplayView {
 
 impl SourceView {
     pub(crate) fn of(ctx: &Ctx, mut source: Source, interfaces: &Interfaces) -> Self {
-        let sealed = sealed_names(&source.configured_props);
+        let (sealed, tag) = (sealed_names(&source.configured_props), RecordTag::of_source(&source));
         hide_sealed(&mut source.configured_props);
         if let Some(http) = interfaces.http.first() {
             for value in source.configured_props.values_mut() {
@@ -101,6 +104,6 @@ impl SourceView {
                 }
             }
         }
-        Self { source, interfaces: interfaces.clone(), sealed }
+        Self { source, interfaces: interfaces.clone(), sealed, tag }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use crate::ReplayFrom;
-use crate::deploy::workflow_parts::UpdateWorkflow;
+use crate::deploy::updates::UpdateWorkflow;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::run::replay_from::{results_before, step_at};

@@ -73,17 +73,19 @@ impl People for PostgresStore {
         user: &UserId,
         org: &OrgId,
         value: &str,
+        over: Option<&str>,
         at: Timestamp,
-    ) -> StoreResult<()> {
+    ) -> StoreResult<bool> {
         let sql = "INSERT INTO user_preferences (user_id, org_id, value, updated_at) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (user_id, org_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at";
+             ON CONFLICT (user_id, org_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+             WHERE $5::text IS NULL OR user_preferences.value = $5";
         execute(
             &self.db.client().await?,
             sql,
-            &[&user.as_str(), &org.as_str(), &text(value), &at.ms()],
+            &[&user.as_str(), &org.as_str(), &text(value), &at.ms(), &over.map(text)],
         )
         .await
-        .map(|_| ())
+        .map(|written| written > 0)
     }
     async fn create_session(
         &self,

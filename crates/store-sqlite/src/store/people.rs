@@ -74,14 +74,18 @@ impl People for SqliteStore {
         user: &UserId,
         org: &OrgId,
         value: &str,
+        over: Option<&str>,
         at: Timestamp,
-    ) -> StoreResult<()> {
-        let (user, org, value) = (user.to_string(), org.to_string(), value.to_owned());
+    ) -> StoreResult<bool> {
+        let (user, org) = (user.to_string(), org.to_string());
+        let (value, over) = (value.to_owned(), over.map(str::to_owned));
         let sql = "INSERT INTO user_preferences (user_id, org_id, value, updated_at) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (user_id, org_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at";
+             ON CONFLICT (user_id, org_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+             WHERE ?5 IS NULL OR user_preferences.value = ?5";
         self.db
             .write(move |c| {
-                execute(c, sql, rusqlite::params![user, org, value, at.ms()]).map(|_| ())
+                execute(c, sql, rusqlite::params![user, org, value, at.ms(), over])
+                    .map(|written| written > 0)
             })
             .await
     }

@@ -57,9 +57,19 @@ pub async fn preferences_are_kept_for_a_person_and_organization(database: &dyn D
     let read = async |org: &Org| org.store.preferences(&org.user, &org.id).await.expect("reads");
     assert_eq!(read(&org).await, None);
     for (value, ms) in [("{}", 1), (r#"{"theme":"dark"}"#, 2)] {
-        org.store.put_preferences(&org.user, &org.id, value, at(ms)).await.expect("writes");
+        let written = org.store.put_preferences(&org.user, &org.id, value, None, at(ms)).await;
+        assert!(written.expect("writes"));
         assert_eq!(read(&org).await, Some((value.to_owned(), at(ms))));
     }
+    let dark = r#"{"theme":"dark"}"#;
+    for (over, value, ms, is_written) in
+        [("{}", "[1]", 3, false), (dark, "[2]", 4, true), (dark, "[3]", 5, false)]
+    {
+        let written =
+            org.store.put_preferences(&org.user, &org.id, value, Some(over), at(ms)).await;
+        assert_eq!(written.expect("answers"), is_written, "{value} over {over}");
+    }
+    assert_eq!(read(&org).await, Some(("[2]".to_owned(), at(4))));
     assert_eq!(read(&other).await, None);
 }
 

@@ -50,7 +50,7 @@ pub(crate) const DYNAMIC_PROPS: Param = text(
 pub(crate) const MADE_FROM: Param = Param::new(
     "made_from",
     Kind::Of(of::<MadeFrom>()),
-    "The file it is made from: `{project, path, fingerprints}`, the last an object of texts of the client's choice. A change that does not say it empties `fingerprints`",
+    "The file it is made from: `{project, path, fingerprints}`, the last an object of texts of the client's choice. A change that does not say it empties `fingerprints`; null: it is made from no file any more",
 );
 
 pub(crate) const fn text(name: &'static str, about: &'static str) -> Param {

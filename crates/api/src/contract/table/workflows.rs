@@ -134,6 +134,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
             workflows::rollback,
         )
         .takes(&[text("deployment_id", "The deployment").required(), MESSAGE])
+        .if_match()
         .gives(Gives::One(of::<DeploymentOut>())),
         post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
             .takes(&tested)
