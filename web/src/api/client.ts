@@ -49,6 +49,30 @@ export async function data<T>(answer: Promise<Answer<{ data: T }>>): Promise<T> 
   return (await body(answer)).data;
 }
 
+/** How often a record that somebody changes between a read and a write is read again. */
+const TRIES_MAX = 3;
+
+/**
+ * Sends what `change` makes of the record that `read` gives, over that state of it alone: where it
+ * was changed between the two, it is read again.
+ */
+export async function changeOver<R, T>(
+  read: () => Promise<Answer<{ data: R }>>,
+  change: (record: R, header: { "If-Match": string }) => Promise<T>,
+): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = read();
+    const record = await data(answer);
+    const tag = (await answer).response.headers.get("etag") ?? "*";
+    try {
+      return await change(record, { "If-Match": tag });
+    } catch (error) {
+      const isChanged = error instanceof ApiError && error.status === 412;
+      if (!isChanged || tries === TRIES_MAX) throw error;
+    }
+  }
+}
+
 /**
  * An answer that holds values of users, asked for with `parseAs: "text"`: their numbers stay as they
  * were sent.

@@ -3,8 +3,8 @@
  * copy.
  */
 
-import { client, data } from "~/api/client";
-import { asJsonObject, isObject } from "~/api/json";
+import { changeOver, client, data } from "~/api/client";
+import { asJsonObject, objectOf } from "~/api/json";
 
 type Preferences = Record<string, unknown>;
 
@@ -12,16 +12,13 @@ let asked: string | undefined;
 let known: Promise<Preferences> | undefined;
 let writing: Promise<unknown> = Promise.resolve();
 
-async function read(): Promise<Preferences> {
-  const { preferences } = await data(client.GET("/v1/users/me/preferences"));
-  return isObject(preferences) ? preferences : {};
-}
+const ask = () => client.GET("/v1/users/me/preferences");
 
 /** Asks once for each person; a server that does not answer changes nothing. */
 export function preferencesOf(person: string): Promise<Preferences> {
   if (asked !== person) {
     asked = person;
-    known = read();
+    known = data(ask()).then(({ preferences }) => objectOf(preferences));
     known.catch(() => {
       known = undefined;
       asked = undefined;
@@ -37,15 +34,15 @@ export function prefer(name: string, value: string): void {
   // Where the preferences cannot be read, whoever asked for them learns it.
   known.catch(() => undefined);
   writing = writing
-    .then(async () => {
-      // A write replaces all of them, also those that another browser changed meanwhile.
-      const preferences = { ...(await read()), [name]: value };
-      await data(
-        client.PUT("/v1/users/me/preferences", {
-          body: { preferences: asJsonObject(preferences) },
-        }),
-      );
-    })
+    // A write replaces all of them, also those that another browser changed meanwhile.
+    .then(() =>
+      changeOver(ask, (stored, header) => {
+        const preferences = asJsonObject({ ...objectOf(stored.preferences), [name]: value });
+        return data(
+          client.PUT("/v1/users/me/preferences", { params: { header }, body: { preferences } }),
+        );
+      }),
+    )
     // The browser remembers it all the same.
     .catch(() => undefined);
 }

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
-import { client, data } from "~/api/client";
+import { changeOver, client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import { asJsonObject, isObject, objectOf } from "~/api/json";
 import { problemsOf } from "~/api/props";
@@ -87,30 +87,29 @@ export function Configure({
   const [base, setBase] = useBase(source, form);
   const [clashes, setClashes] = useState<readonly Change[]>([]);
   const save = useMutation({
-    mutationFn: async (keep: "ask" | "mine" | "theirs") => {
-      const asked = { params: { path: { id: source.id } } };
-      const now = await data(client.GET("/v1/sources/{id}", asked));
-      const { values, taken, clashes } = valuesToSave(base, now, form);
-      const sent = unsavedOf(named.latest(), { name: now.name });
-      let name = sent.name?.to.trim();
-      const clashesOfName = conflictsOf(named.latest(), { name: now.name }).map(() => ({
-        name: NAME,
-        before: now.name,
-        after: name,
-      }));
-      const all = [...clashesOfName, ...clashes];
-      if (all.length > 0 && keep === "ask") return { clashes: all };
-      if (keep === "theirs") {
-        if (clashesOfName.length > 0) name = undefined;
-        for (const { name } of clashes) {
-          taken[name] = now.configured_props[name];
-          delete values[name];
-        }
-      }
-      const changed = await data(
-        client.PUT("/v1/sources/{id}", {
-          ...asked,
-          body: {
+    mutationFn: (keep: "ask" | "mine" | "theirs") => {
+      const params = { path: { id: source.id } };
+      return changeOver(
+        () => client.GET("/v1/sources/{id}", { params }),
+        async (now, header) => {
+          const { values, taken, clashes } = valuesToSave(base, now, form);
+          const sent = unsavedOf(named.latest(), { name: now.name });
+          let name = sent.name?.to.trim();
+          const clashesOfName = conflictsOf(named.latest(), { name: now.name }).map(() => ({
+            name: NAME,
+            before: now.name,
+            after: name,
+          }));
+          const all = [...clashesOfName, ...clashes];
+          if (all.length > 0 && keep === "ask") return { clashes: all };
+          if (keep === "theirs") {
+            if (clashesOfName.length > 0) name = undefined;
+            for (const { name } of clashes) {
+              taken[name] = now.configured_props[name];
+              delete values[name];
+            }
+          }
+          const body = {
             ...(name === undefined ? {} : { name }),
             ...(form.changed
               ? {
@@ -119,10 +118,13 @@ export function Configure({
                   ...(form.formId() === undefined ? {} : { dynamic_props_id: form.formId() }),
                 }
               : {}),
-          },
-        }),
+          };
+          const changed = await data(
+            client.PUT("/v1/sources/{id}", { params: { ...params, header }, body }),
+          );
+          return { clashes: [], changed, taken, sent, done: form.done };
+        },
       );
-      return { clashes: [], changed, taken, sent, done: form.done };
     },
     onSuccess: ({ clashes, changed, taken, sent, done }) => {
       setClashes(clashes);
