@@ -91,7 +91,7 @@ pub struct NewRun {
     pub org_id: OrgId,
     /// Whose code runs.
     pub owner: Owner,
-    /// The version, for a workflow.
+    /// The version; none for a test of a draft and for what ran before there was one.
     pub deployment_id: Option<DeploymentId>,
     /// What it is for.
     pub kind: RunKind,
@@ -156,7 +156,7 @@ pub struct Context {
     pub workflow_id: String,
     /// Shown name.
     pub workflow_name: String,
-    /// `d_…`; empty for sources.
+    /// `d_…`; empty where no version was deployed.
     pub deployment_id: String,
     /// The trigger's id.
     pub emitter_id: String,
@@ -198,7 +198,7 @@ pub struct Run {
     pub org_id: OrgId,
     /// Whose code runs.
     pub owner: Owner,
-    /// The version, for a workflow.
+    /// The version; none for a test of a draft and for what ran before there was one.
     pub deployment_id: Option<DeploymentId>,
     /// What it is for.
     pub kind: RunKind,

@@ -16,7 +16,7 @@ pub struct EndedRun {
     pub duration_ms: Option<i64>,
 }
 
-/// Live runs of one version of a workflow, by how they ended.
+/// Live runs of one version of a workflow or source, by how they ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionRuns {
     /// The version.

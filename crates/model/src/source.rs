@@ -39,6 +39,9 @@ pub struct Source {
     pub active: bool,
     /// Why it is not active, where something failed.
     pub inactive_reason: Option<String>,
+    /// The newest version of it; none while its first deployment is under way. What the record
+    /// holds differs from that version while another one is being activated.
+    pub deployment_id: Option<DeploymentId>,
     /// What its author said of how it runs.
     pub settings: SourceSettings,
     /// What holds its runs back in the queue: with a `$.service.db` they run one at a time, in the
@@ -96,6 +99,14 @@ impl Source {
             dynamic_props: self.dynamic_props.clone(),
             settings: self.settings,
         }
+    }
+
+    /// The source as it was when a version of it was deployed; what is no part of a version stays.
+    pub fn at(self, version: SourceDeployment) -> Self {
+        let SourceContent { component_id, configured_props, dynamic_props, settings } =
+            version.content;
+        let deployment_id = Some(version.id);
+        Self { component_id, configured_props, dynamic_props, settings, deployment_id, ..self }
     }
 }
 

@@ -3,7 +3,7 @@
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, EventFilter, ListedEvent};
-use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
+use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
 use millrace_model::run_stats::VersionRuns;
@@ -164,14 +164,14 @@ pub(crate) async fn ended_runs(
 
 pub(crate) async fn version_runs(
     c: &Client,
-    id: &WorkflowId,
+    owner: &str,
     scan: u32,
 ) -> StoreResult<Vec<VersionRuns>> {
     let sql = "SELECT deployment_id, count(*) FILTER (WHERE status IN ('queued', 'running', 'paused')) AS unfinished, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
            count(*) FILTER (WHERE status = 'failed') AS failed, count(*) FILTER (WHERE status = 'cancelled') AS cancelled
          FROM (SELECT deployment_id, status, kind FROM runs WHERE owner_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2) AS newest
          WHERE kind = 'live' AND deployment_id IS NOT NULL GROUP BY deployment_id ORDER BY deployment_id";
-    many(c, sql, &[&id.as_str(), &i64::from(scan)], rows::version_runs).await
+    many(c, sql, &[&owner, &i64::from(scan)], rows::version_runs).await
 }
 
 pub(crate) async fn logs(c: &Client, id: &RunId) -> StoreResult<Vec<LogLine>> {

@@ -7,7 +7,9 @@ use millrace_model::error_event::{
 use millrace_model::ids::{ErrorGroupId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
-use millrace_store::{ErrorGroupFilter, FailedRuns, FailedTime, StoreResult, run_row_columns};
+use millrace_store::{
+    ErrorGroupFilter, FailedRuns, FailedTime, StoreResult, run_row_columns, run_version,
+};
 use rusqlite::{Connection, params};
 
 use crate::rows::{self, execute, known, many, newest_first, number, order};
@@ -102,16 +104,15 @@ pub(crate) fn versions(
     g: &ErrorGroup,
     scan: u32,
 ) -> StoreResult<Vec<ErrorVersion>> {
-    many(
-        c,
-        "SELECT r.deployment_id, (SELECT version FROM deployments d WHERE d.id = r.deployment_id) AS version,
+    let version = run_version("r");
+    let sql = format!(
+        "SELECT r.deployment_id, {version} AS version,
            count(*) AS count, min(r.created_at) AS first_at, max(r.created_at) AS last_at
          FROM (SELECT id, error_group FROM runs INDEXED BY runs_failed WHERE status = 'failed' AND owner_id = ?1 ORDER BY created_at DESC, id DESC LIMIT ?3) AS f
            CROSS JOIN runs AS r ON r.id = f.id
-         WHERE f.error_group = ?2 AND r.deployment_id IS NOT NULL GROUP BY r.deployment_id ORDER BY last_at DESC, r.deployment_id",
-        params![g.owner, g.id.as_str(), scan],
-        rows::error_version,
-    )
+         WHERE f.error_group = ?2 AND r.deployment_id IS NOT NULL GROUP BY r.deployment_id ORDER BY last_at DESC, r.deployment_id"
+    );
+    many(c, &sql, params![g.owner, g.id.as_str(), scan], rows::error_version)
 }
 
 /// The newest first. The index alone is read.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, EventFilter, ListedEvent};
-use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
+use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind, RunStatus};
@@ -208,8 +208,8 @@ pub trait History: Send + Sync + 'static {
         within: (Timestamp, Timestamp),
         max: u32,
     ) -> StoreResult<EndedRuns>;
-    /// Live runs of a workflow by version, of its newest `scan` runs.
-    async fn version_runs(&self, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>>;
+    /// Live runs of a workflow or source by version, of its newest `scan` runs.
+    async fn version_runs(&self, owner: &str, scan: u32) -> StoreResult<Vec<VersionRuns>>;
     /// Logs of a run, in order.
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
     /// The newest `limit` log lines of a workflow or source that fit, oldest of them first. A

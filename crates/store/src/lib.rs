@@ -51,12 +51,14 @@ pub use history::{
 pub use log_query::log_query;
 pub use millrace_model::run_filter::RunFilter;
 pub use names::{
-    NAMING_SOURCES, NAMING_WORKFLOWS, Names, SOURCES_OF_REGISTRY, WORKFLOWS_OF_REGISTRY, names_sql,
+    NAMING_SOURCES, NAMING_WORKFLOWS, Names, SOURCES_OF_REGISTRY,
+    WORKFLOWS_OF_REGISTRY, names_sql,
 };
 pub use nodes::{Changed, EventAt, NodeMessage, Nodes, Notification};
 pub use people::{Identity, People, UsedLink};
 pub use run_query::{
-    Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns, run_row_columns,
+    Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns,
+    run_row_columns, run_version,
 };
 pub use runs::{
     Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Unstored,

@@ -237,13 +237,22 @@ pub fn run_columns(whole: bool) -> String {
     } else {
         format!("CASE WHEN octet_length(result) <= {LIGHT_RESULT_BYTES} THEN result END AS result")
     };
-    let row = row_columns(event, &result);
+    let (row, version) = (row_columns(event, &result), run_version("runs"));
     format!(
         "{row},
          (SELECT original_id FROM replayed_runs WHERE run_id = runs.id) AS replay_of,
          (SELECT event_edited FROM replayed_runs WHERE run_id = runs.id) AS event_edited,
          (SELECT max(run_id) FROM replayed_runs WHERE original_id = runs.id) AS replayed_by,
-         (SELECT version FROM deployments WHERE deployments.id = runs.deployment_id) AS version"
+         {version} AS version"
+    )
+}
+
+/// The number of a run's version, of a workflow or a source, as both engines read it. `runs`: the
+/// table of the run, or its alias.
+pub fn run_version(runs: &str) -> String {
+    format!(
+        "coalesce((SELECT d.version FROM deployments d WHERE d.id = {runs}.deployment_id), \
+         (SELECT d.version FROM source_deployments d WHERE d.id = {runs}.deployment_id))"
     )
 }
 

@@ -12,6 +12,7 @@ type Source = { id: string; configured_props: { shelf: string }; sealed_props: s
 
 test("a change of a source shows its difference first, makes a version with a message, and is compared and taken back", async ({ page, server }) => {
   const made = await server.call<Source>("POST", "/sources", { component_code: code(1), name: "Shelves", configured_props: { shelf: "A1" }, message: "The first shelf" });
+  const run = await server.call<{ id: string }>("POST", `/sources/${made.id}/run`, { event: {} });
   await page.goto(`/sources/${made.id}/configure`);
   await page.getByLabel("Shelf").fill("B2");
   await page.getByLabel("Key", { exact: true }).fill("hush hush");
@@ -28,6 +29,8 @@ test("a change of a source shows its difference first, makes a version with a me
   await page.getByRole("link", { name: "Versions" }).click();
   const rows = page.getByRole("table", { name: "Versions" }).getByRole("row");
   await expect(rows).toHaveText([/^Version/, /v3live.*Two rows/, /v2.*Moved to the other shelf/, /v1.*The first shelf/]);
+  await expect(rows.nth(1)).toContainText("none");
+  await expect(rows.nth(3).getByRole("cell", { name: "1", exact: true })).toBeVisible();
   await expectAccessible(page);
 
   await page.getByRole("button", { name: "Compare v1 with another" }).click();
@@ -51,6 +54,18 @@ test("a change of a source shows its difference first, makes a version with a me
   expect([now.configured_props.shelf, now.sealed_props]).toEqual(["A1", []]);
   await page.getByRole("link", { name: "Configure" }).click();
   await expect(page.getByLabel("Shelf")).toHaveValue("A1");
+
+  // A run of the first version says so, and is replayed with it.
+  await page.goto(`/runs/${run.id}`);
+  await expect(page.getByText("v1", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Replay…" }).click();
+  const replay = page.getByRole("dialog", { name: /^Replay/ });
+  await expect(replay.getByRole("radio", { name: /Live v4/ })).toBeChecked();
+  await replay.getByRole("radio", { name: /Original v1/ }).click();
+  await expectAccessible(page);
+  await replay.getByRole("button", { name: /^Replay from the trigger with v1/ }).click();
+  await expect(page).not.toHaveURL(new RegExp(run.id));
+  await expect(page.getByText("v1", { exact: true })).toBeVisible();
 });
 
 test("any two versions of a workflow are compared: props, settings and code", async ({ page, server }) => {

@@ -16,6 +16,7 @@ mod replays;
 mod run_lists;
 mod runs;
 mod slow_streams;
+mod source_versions;
 mod sources;
 mod streams;
 mod unknown_fields;

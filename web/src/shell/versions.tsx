@@ -9,6 +9,7 @@ import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { Dialog } from "~/ui/dialog";
+import { count } from "~/ui/format";
 import { Select } from "~/ui/select";
 import { Tag } from "~/ui/tag";
 import { When } from "~/ui/time";
@@ -23,6 +24,18 @@ export type Version = {
   /** Epoch seconds. */
   created_at: number;
 };
+
+/** Live runs of a version, by how they ended. */
+type VersionRuns = { succeeded: number; failed: number; cancelled: number; unfinished: number };
+
+/** How often a version ran, and the share that failed. */
+export function runsInWords(runs: VersionRuns | undefined): string {
+  if (runs === undefined) return "";
+  const total = runs.succeeded + runs.failed + runs.cancelled + runs.unfinished;
+  if (total === 0) return "none";
+  if (runs.failed === 0) return count(total);
+  return `${count(total)}, ${count(runs.failed)} failed (${Math.max(1, Math.round((100 * runs.failed) / total))} %)`;
+}
 
 /** Newest first, as the API gives them. */
 export function VersionTable<V extends Version>({
@@ -51,7 +64,7 @@ export function VersionTable<V extends Version>({
           <th>Version</th>
           <th>Message</th>
           <th>Deployed</th>
-          {runs !== undefined && <th title="Of the workflow's newest 10,000 runs">Live runs</th>}
+          {runs !== undefined && <th title="Of the newest 10,000 runs">Live runs</th>}
           <th className="is-right">
             <span className="sr">Acts</span>
           </th>

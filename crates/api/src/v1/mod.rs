@@ -32,6 +32,7 @@ pub(crate) mod run_stream;
 pub(crate) mod runs;
 pub(crate) mod schedules;
 pub(crate) mod session;
+pub(crate) mod source_deployments;
 pub(crate) mod source_records;
 pub(crate) mod sources;
 pub(crate) mod sse;

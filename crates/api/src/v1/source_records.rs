@@ -19,6 +19,7 @@ use crate::App;
 use crate::contract::shape::{OrNull, record};
 use crate::error::ApiError;
 use crate::extract::Params;
+use crate::v1::replays::RunsByStateOut;
 use crate::v1::run_stats::RunStatsOut;
 use crate::written_back::WrittenBack;
 
@@ -77,6 +78,7 @@ record! {
         user_id: &'a UserId = &s.user_id,
         owner_id: &'a OrgId = &s.org_id,
         component_id: &'a ComponentId = &s.component_id,
+        deployment_id: Option<&'a DeploymentId> = s.deployment_id.as_ref(),
         configured_props: &'a Map<String, Value> = &s.configured_props,
         sealed_props: &'a [String] = &view.sealed,
         active: bool = s.active,
@@ -140,13 +142,19 @@ record! {
 
 record! {
     /// A version of a source; code, props and settings only where it is shown by itself
-    SourceDeploymentOut<'a>(d: &'a SourceDeployment, whole: Option<&'a SourceDeploymentView>) {
+    SourceDeploymentOut<'a>(
+        d: &'a SourceDeployment,
+        whole: Option<&'a SourceDeploymentView>,
+        runs: Option<RunsByStateOut>,
+    ) {
         id: &'a DeploymentId = &d.id,
         source_id: &'a SourceId = &d.source_id,
         version: i64 = d.version,
         component_id: &'a ComponentId = &d.content.component_id,
         message: Option<&'a str> = d.message.as_deref(),
         made_by: Option<&'a Author> = d.made_by.as_ref(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        runs: Option<RunsByStateOut> = runs,
         created_at: i64 = d.created_at.secs(),
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<&'a str> = whole.map(|w| w.component.code.as_str()),

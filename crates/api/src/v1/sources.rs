@@ -17,18 +17,18 @@ use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put}
 use crate::contract::shape::of;
 use crate::contract::table::{
     DEPLOY, DRY_RUN, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG,
-    READ, RUNS_SSE, STATS, a, code_params, flag, listed_runs, logged, object, removal, runs_sse,
-    summaries, text,
+    OWN_RUNS, READ, RUNS_SSE, STATS, VERSION_RUNS, a, code_params, flag, listed_runs, logged,
+    object, removal, runs_sse, summaries, text,
 };
 use crate::error::ApiError;
-use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
+use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, id};
 use crate::fields::{Fields, tagged};
 use crate::v1::components::{code_of, required_code};
 use crate::v1::events::{EmittedEventOut, PassedOnOut};
 use crate::v1::run_records::RunOut;
 use crate::v1::run_stats::{RunStatsOut, asked_stats, own_stats};
 use crate::v1::source_records::{SourceDeploymentOut, SourceOut, check_made_props};
-use crate::v1::{events, names, run_records, run_stream, runs, sse};
+use crate::v1::{events, names, run_records, run_stream, runs, source_deployments, sse};
 use crate::written_back::WrittenBack;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -80,21 +80,22 @@ pub(crate) fn routes() -> Vec<Route> {
             "/sources/{id}/deployments",
             READ,
             "Its deployments, newest first: the first is live",
-            deployments,
+            source_deployments::list,
         )
+        .takes(&[VERSION_RUNS])
         .page(of::<SourceDeploymentOut>()),
         get(
             "/sources/{id}/deployments/{deployment}",
             READ,
             "A deployment with its code, props and settings",
-            deployment,
+            source_deployments::show,
         )
         .gives(Gives::One(of::<SourceDeploymentOut>())),
         post(
             "/sources/{id}/rollback",
             DEPLOY,
             "Make what an earlier deployment holds live again, as a new one",
-            rollback,
+            source_deployments::rollback,
         )
         .takes(&[text("deployment_id", "The deployment").required(), MESSAGE])
         .if_match()
@@ -155,12 +156,7 @@ pub(crate) fn routes() -> Vec<Route> {
         post("/sources/{id}/run", INVOKE, "Run it now", run_now)
             .takes(&[Param::new("event", Kind::Any, "The event")])
             .one(of::<RunOut>()),
-        listed_runs(get(
-            "/sources/{id}/runs",
-            READ,
-            "Its runs, newest first",
-            runs::list::<SourceId>,
-        )),
+        listed_runs(get("/sources/{id}/runs", READ, OWN_RUNS, runs::list::<SourceId>)),
         runs_sse(get("/sources/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<SourceId>)),
     ]
 }
@@ -313,56 +309,6 @@ pub(crate) async fn remove(
     }
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(names::deleted(source.as_str()))
-}
-
-pub(crate) async fn deployments(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    Path(source): Path,
-    query: ListQuery,
-) -> Result<Response, ApiError> {
-    let listing =
-        app.engine.list_source_deployments(&caller, &id("source", &source)?, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |d| SourceDeploymentOut::show(&d, None)))
-}
-
-pub(crate) async fn deployment(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    Paths([source, deployment]): Paths<2>,
-    query: ListQuery,
-) -> Result<Response, ApiError> {
-    let view = app
-        .engine
-        .source_deployment(&caller, &id("source", &source)?, &id("deployment", &deployment)?)
-        .await?;
-    Ok(Fields::of(&query.params).data(SourceDeploymentOut::show(&view.deployment, Some(&view))))
-}
-
-pub(crate) async fn rollback(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    Path(source): Path,
-    IfMatch(over): IfMatch<RecordTag>,
-    params: Params,
-) -> Result<Response, ApiError> {
-    let to = params.text("deployment_id")?.ok_or_else(|| {
-        ApiError::field(
-            "deployment_id",
-            "`deployment_id` is required: the deployment to make live again",
-        )
-    })?;
-    let view = app
-        .engine
-        .rollback_source(
-            &caller,
-            &id("source", &source)?,
-            &id("deployment", &to)?,
-            params.text("message")?,
-            over,
-        )
-        .await?;
-    Ok(Fields::default().data(SourceDeploymentOut::show(&view.deployment, None)))
 }
 
 pub(crate) async fn run_now(

@@ -275,8 +275,8 @@ record! {
 }
 
 /// How the live runs of a deployment ended.
-pub(crate) fn runs_of(counted: &[VersionRuns], d: &Deployment) -> RunsByStateOut {
-    let own = counted.iter().find(|v| v.deployment_id == d.id);
+pub(crate) fn runs_of(counted: &[VersionRuns], id: &DeploymentId) -> RunsByStateOut {
+    let own = counted.iter().find(|v| v.deployment_id == *id);
     let of = |count: fn(&VersionRuns) -> i64| own.map_or(0, count);
     let ended = (of(|v| v.succeeded), of(|v| v.failed), of(|v| v.cancelled));
     RunsByStateOut::new(of(|v| v.unfinished), ended.0, ended.1, ended.2)

@@ -242,11 +242,11 @@ pub(crate) async fn deployments(
     let workflow = id("workflow", &workflow)?;
     let listing = app.engine.list_deployments(&caller, &workflow, &query.page).await?;
     let counted = match query.params.flag("runs")? {
-        Some(true) => Some(app.engine.version_runs(&caller, &workflow).await?),
+        Some(true) => Some(app.engine.version_runs(&caller, workflow.as_str()).await?),
         _ => None,
     };
     let show = |d: Deployment| {
-        let runs = counted.as_ref().map(|counted| runs_of(counted, &d));
+        let runs = counted.as_ref().map(|counted| runs_of(counted, &d.id));
         DeploymentOut::show(&d, None, None, runs)
     };
     Ok(Fields::of(&query.params).records(listing, show))

@@ -2,7 +2,6 @@
 //! deployed has them still. They keep their address and their secrets.
 
 use millrace_model::page::Page;
-use millrace_model::source::Source;
 use millrace_model::workflow::{AuthKind, EndpointAuth, Step, Trigger, Workflow, WorkflowVersion};
 
 use crate::deploy::requests::TriggerRequest;
@@ -14,21 +13,6 @@ use crate::{Engine, EngineError};
 const VERSIONS_MAX: u32 = 100;
 
 impl Engine {
-    /// Whether two states of a source are different versions. Secrets are sealed anew each time, so
-    /// that they are compared opened.
-    pub(super) fn is_another_version(&self, old: &Source, new: &Source) -> bool {
-        let opened = |source: &Source| {
-            let mut content = source.content();
-            self.0
-                .keyring
-                .open_props(source.id.as_str(), &mut content.configured_props)
-                .ok()
-                .map(|()| content)
-        };
-        let (old, new) = (opened(old), opened(new));
-        old.is_none() || old != new
-    }
-
     /// The draft with the parts that a request names and only deployed versions have: a trigger by
     /// its id, the secret of an endpoint, a step by `keep_secrets_of`.
     pub(crate) async fn with_deployed_parts(

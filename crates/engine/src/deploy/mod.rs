@@ -19,6 +19,7 @@ pub(crate) mod search_index;
 mod served_apps;
 pub(crate) mod settings;
 pub(crate) mod source_settings;
+mod source_versions;
 pub(crate) mod sources;
 mod step_views;
 pub(crate) mod subscriptions;

@@ -1,12 +1,11 @@
 //! Deploying, updating and deleting sources (spec 3.1).
 
 use millrace_model::component::{Artifact, ComponentType, Hook, PropDef, SavedComponent};
-use millrace_model::ids::{DeploymentId, HttpInterfaceId, OrgId, SourceId, TimerId};
+use millrace_model::ids::{HttpInterfaceId, OrgId, SourceId, TimerId};
 use millrace_model::made_from::MadeFrom;
 use millrace_model::page::{Listing, Page};
 use millrace_model::prop_type::PropType;
 use millrace_model::props::{self, Site};
-use millrace_model::record_tag::RecordTag;
 use millrace_model::run::Run;
 use millrace_model::source::{
     HttpInterface, Owner, Source, SourceContent, SourceDeployment, SourceSettings, Timer,
@@ -28,11 +27,10 @@ use crate::deploy::source_settings::SettingsOfSource;
 use crate::deploy::updates::UpdateSource;
 use crate::deploy::workflows::checked_message;
 use crate::error::{readable, removable};
-use crate::observe::views::{SourceDeploymentView, SourceView};
+use crate::observe::views::SourceView;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::tenants::request_secrets::keep_credentials;
-use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
 
 /// A source to be deployed.
@@ -106,6 +104,7 @@ impl Engine {
             inactive_reason: Some("it is being deployed".into()),
             settings,
             limits: settings.limits(has_db(&defs)),
+            deployment_id: None,
             made_from: checked(new.made_from)?,
             created_at: now,
             updated_at: now,
@@ -142,6 +141,7 @@ impl Engine {
         source.inactive_reason = (!new.active).then(|| "it was deployed inactive".into());
         set_active(&mut interfaces, new.active);
         let deployment = self.new_source_deployment(caller, &source, message);
+        source.deployment_id = Some(deployment.id.clone());
         self.0.store.deploy_source(source.clone(), interfaces.clone(), deployment).await?;
         self.forget_owner(source.id.as_str());
         self.0.tasks.wake(Task::Scheduler);
@@ -159,114 +159,9 @@ impl Engine {
         Ok(self.change_source(caller, id, update, None).await?.0)
     }
 
-    /// Makes what an earlier deployment of a source holds live again, as a new one: code, props and
-    /// settings; its name, and whether it is active, stay.
-    pub async fn rollback_source(
-        &self,
-        caller: &Caller,
-        id: &SourceId,
-        to: &DeploymentId,
-        message: Option<String>,
-        over: Option<Vec<RecordTag>>,
-    ) -> Result<SourceDeploymentView, EngineError> {
-        let earlier = self.owned_source_deployment(caller, id, to).await?;
-        let message = message.or_else(|| Some(format!("Back to version {}", earlier.version)));
-        let update = UpdateSource {
-            code: Some(CodeRef::Component(earlier.content.component_id.clone())),
-            message,
-            over,
-            ..UpdateSource::default()
-        };
-        let (_, made) = self.change_source(caller, id, update, Some(&earlier.content)).await?;
-        let made = made.ok_or_else(|| {
-            EngineError::internal("a rollback made no deployment", id.to_string())
-        })?;
-        self.show_source_deployment(caller, made).await
-    }
-
-    /// Deployments of a source, newest first; the newest is live.
-    pub async fn list_source_deployments(
-        &self,
-        caller: &Caller,
-        id: &SourceId,
-        page: &Page,
-    ) -> Result<Listing<SourceDeployment>, EngineError> {
-        self.owned_source(caller, id).await?;
-        let mut listing = self.0.store.list_source_deployments(&caller.org_id, id, page).await?;
-        listing
-            .items
-            .iter_mut()
-            .for_each(|deployment| hide_sealed(&mut deployment.content.configured_props));
-        Ok(listing)
-    }
-
-    /// A deployment of a source with its code.
-    pub async fn source_deployment(
-        &self,
-        caller: &Caller,
-        id: &SourceId,
-        deployment: &DeploymentId,
-    ) -> Result<SourceDeploymentView, EngineError> {
-        self.show_source_deployment(
-            caller,
-            self.owned_source_deployment(caller, id, deployment).await?,
-        )
-        .await
-    }
-
-    async fn owned_source_deployment(
-        &self,
-        caller: &Caller,
-        id: &SourceId,
-        deployment: &DeploymentId,
-    ) -> Result<SourceDeployment, EngineError> {
-        self.owned_source(caller, id).await?;
-        let found = self
-            .0
-            .store
-            .source_deployment(&caller.org_id, deployment)
-            .await?
-            .filter(|d| d.source_id == *id);
-        found.ok_or_else(|| EngineError::not_found("deployment", deployment))
-    }
-
-    async fn show_source_deployment(
-        &self,
-        caller: &Caller,
-        mut deployment: SourceDeployment,
-    ) -> Result<SourceDeploymentView, EngineError> {
-        let component =
-            self.0.store.component(&caller.org_id, &deployment.content.component_id).await?;
-        let component = component.ok_or_else(|| {
-            EngineError::internal("a deployment's component is missing", deployment.id.to_string())
-        })?;
-        let sealed = sealed_names(&deployment.content.configured_props);
-        hide_sealed(&mut deployment.content.configured_props);
-        Ok(SourceDeploymentView { deployment, component, sealed })
-    }
-
-    /// A deployment of what a source is now; the store gives it its number.
-    fn new_source_deployment(
-        &self,
-        caller: &Caller,
-        source: &Source,
-        message: Option<String>,
-    ) -> SourceDeployment {
-        SourceDeployment {
-            id: DeploymentId::generate(&self.0.ids),
-            org_id: source.org_id.clone(),
-            source_id: source.id.clone(),
-            version: 0,
-            content: source.content(),
-            made_by: Some(caller.user_id.clone().into()),
-            message,
-            created_at: source.updated_at,
-        }
-    }
-
     /// Changes a source; `back_to`: first to what a deployment held. Gives the deployment that this
     /// made, where it made one.
-    async fn change_source(
+    pub(super) async fn change_source(
         &self,
         caller: &Caller,
         id: &SourceId,
@@ -283,9 +178,15 @@ impl Engine {
             None => (old_component, None),
         };
         require_source(&component)?;
+        let old_version = old.deployment_id.clone();
         let old_interfaces = self.0.store.interfaces(id.as_str()).await?;
-        let mut new =
-            Source { component_id: component.id.clone(), updated_at: self.now(), ..old.clone() };
+        let mut new = Source {
+            component_id: component.id.clone(),
+            updated_at: self.now(),
+            // Until it is deployed: its hooks run before.
+            deployment_id: None,
+            ..old.clone()
+        };
         new.made_from = marked(update.made_from, new.made_from)?;
         if let Some(name) = &update.name {
             new.name = check_name(name)?;
@@ -364,6 +265,7 @@ impl Engine {
             }
             None => store.update_source(new.clone(), interfaces.clone()).await?,
         }
+        new.deployment_id = made.as_ref().map(|made| made.id.clone()).or(old_version);
         self.forget_owner(id.as_str());
         if let (Some(Program::Source(before)), Program::Source(after)) = (&before, &after)
             && before.isolate.id != after.isolate.id

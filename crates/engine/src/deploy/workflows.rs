@@ -22,6 +22,7 @@ use crate::deploy::updates::{DeployRequest, UpdateWorkflow};
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::error::removable;
 use crate::observe::views::{DeploymentView, WorkflowView};
+use crate::owners::check_owner;
 use crate::tenants::secrets::hide_sealed;
 use crate::{Engine, EngineError};
 
@@ -175,14 +176,14 @@ impl Engine {
         Ok(listing)
     }
 
-    /// Live runs of each version, of the workflow's newest 10,000 runs.
+    /// Live runs of each version, of the newest 10,000 runs of a workflow or source.
     pub async fn version_runs(
         &self,
         caller: &Caller,
-        id: &WorkflowId,
+        owner: &str,
     ) -> Result<Vec<VersionRuns>, EngineError> {
-        self.owned_workflow(caller, id).await?;
-        Ok(self.0.store.version_runs(id, VERSION_RUNS_SCAN).await?)
+        check_owner(&self.0.ctx, caller, owner).await?;
+        Ok(self.0.store.version_runs(owner, VERSION_RUNS_SCAN).await?)
     }
 
     /// Cancels runs that fit and are queued or paused, at most a thousand; those accepted meanwhile

@@ -30,6 +30,7 @@ pub(crate) mod replays;
 pub(crate) mod scheduler;
 pub(crate) mod sink;
 pub(crate) mod so_far;
+pub(crate) mod source_program;
 pub(crate) mod store_grants;
 pub(crate) mod unstored;
 mod watched;

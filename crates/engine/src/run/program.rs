@@ -4,27 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::{Hook, Manifest, PropDef, SavedComponent};
+use millrace_model::component::{Hook, Manifest};
 use millrace_model::dedupe::Strategy;
 use millrace_model::error_event::ErrorBody;
-use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
+use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
 use millrace_model::limits::RunLimits;
-use millrace_model::prop_type::PropType;
 use millrace_model::props::Site;
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
 use millrace_runner::{IsolateSpec, ModuleSpec};
-use millrace_store::Interfaces;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::accept::endpoint_auth::Authorization;
-use crate::deploy::components::MODULE;
 use crate::deploy::settings::within;
-use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::damaged::DamagedProgram;
-use crate::run::files::add_own_store;
 use crate::run::inputs::{Inputs, dynamic_of};
 use crate::run::installed::Installed;
 use crate::run::store_grants::StoreGrants;
@@ -45,6 +40,7 @@ pub(crate) enum Program {
 }
 
 pub(crate) struct SourceProgram {
+    /// As it was when its version was deployed.
     pub(crate) source: Source,
     pub(crate) manifest: Manifest,
     pub(crate) strategy: Option<Strategy>,
@@ -58,7 +54,7 @@ pub(crate) struct SourceProgram {
     pub(super) installed: Installed,
     /// Whether it has a `$.service.db`.
     pub(crate) has_db: bool,
-    owner: Owner,
+    pub(super) owner: Owner,
 }
 
 pub(crate) struct WorkflowProgram {
@@ -149,7 +145,7 @@ impl Program {
                 org_id: &p.source.org_id,
                 project_id: None,
                 name: &p.source.name,
-                deployment_id: None,
+                deployment_id: p.source.deployment_id.as_ref(),
                 active: p.source.active,
             },
             Self::Workflow(p) => Identity {
@@ -216,7 +212,10 @@ impl Engine {
         let read_at = self.0.cache.generation();
         let program = match owner {
             Owner::Source(id) => match self.0.store.source(org, id).await? {
-                Some(source) => Some(self.source_program(source).await?),
+                Some(source) => match deployment {
+                    Some(version) => self.source_version(source, version).await?,
+                    None => Some(self.source_program(source).await?),
+                },
                 None => None,
             },
             Owner::Workflow(id) => match self.0.store.workflow(org, id).await? {
@@ -227,86 +226,6 @@ impl Engine {
         let Some(program) = program.map(Arc::new) else { return Ok(None) };
         self.0.programs.put(read_at, key.to_owned(), program.clone());
         Ok(Some(program))
-    }
-
-    pub(crate) async fn source_program(&self, source: Source) -> Result<Program, EngineError> {
-        let interfaces = self.0.store.interfaces(source.id.as_str()).await?;
-        let component = self.component_of(&source).await?;
-        self.prepare_source(source, component.manifest, &component.artifact_id, &interfaces).await
-    }
-
-    /// The component that a source runs.
-    pub(crate) async fn component_of(
-        &self,
-        source: &Source,
-    ) -> Result<SavedComponent, EngineError> {
-        let found = self.0.store.component(&source.org_id, &source.component_id).await?;
-        found.ok_or_else(|| {
-            EngineError::damaged(
-                "the component of a source",
-                format!("`{}` is missing in the store", source.component_id),
-            )
-        })
-    }
-
-    /// Puts the address of the source's endpoint where its code reads it.
-    pub(crate) fn add_endpoint(
-        &self,
-        defs: &[PropDef],
-        interfaces: &Interfaces,
-        props: &mut Map<String, Value>,
-    ) {
-        let Some(http) = interfaces.http.first() else { return };
-        for def in defs.iter().filter(|def| def.is(PropType::HttpInterface)) {
-            props.insert(def.name.clone(), json!({ "endpoint": self.0.endpoint_url(&http.key) }));
-        }
-    }
-
-    pub(crate) async fn prepare_source(
-        &self,
-        source: Source,
-        manifest: Manifest,
-        artifact_id: &str,
-        interfaces: &Interfaces,
-    ) -> Result<Program, EngineError> {
-        let strategy = manifest.dedupe_strategy()?;
-        let mut props = source.configured_props.clone();
-        self.0.keyring.open_props(source.id.as_str(), &mut props)?;
-        let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
-        self.add_endpoint(defs, interfaces, &mut props);
-        add_own_store(defs, &source.id, &mut props);
-        let module = self.stored_module(MODULE, artifact_id).await?;
-        let has_db = has_db(defs);
-        let calls_max = self.0.config.calls_per_isolate_max;
-        let calls_per_isolate = source.settings.calls_per_isolate.unwrap_or(1).min(calls_max);
-        let isolate = IsolateSpec {
-            id: format!("{}:{artifact_id}:{calls_per_isolate}", source.id),
-            organization: source.org_id.to_string(),
-            modules: vec![module],
-            env: env_of(&source.id),
-            memory_mb: None,
-            calls_per_isolate,
-            isolates_max: ISOLATES_MAX,
-            in_order: true,
-        };
-        let owner = Owner::Source(source.id.clone());
-        let accounts = AccountUse::of(None, defs, &props).collect();
-        let dynamic_props =
-            json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
-        let mut stores = StoreGrants::default();
-        stores.add(defs, &props, Site::Source);
-        Ok(Program::Source(Box::new(SourceProgram {
-            props: Inputs::new(Value::Object(props), accounts),
-            dynamic_props,
-            source,
-            manifest,
-            strategy,
-            stores,
-            isolate: Arc::new(isolate),
-            installed: Installed::default(),
-            has_db,
-            owner,
-        })))
     }
 
     /// What the `$.service.db` of a source holds, where it has one.
@@ -428,9 +347,4 @@ impl Engine {
             owner,
         })))
     }
-}
-
-/// What a source's code finds in `process.env` (reference 3).
-pub(crate) fn env_of(source: &SourceId) -> BTreeMap<String, String> {
-    BTreeMap::from([("PD_COMPONENT".to_owned(), source.to_string())])
 }

@@ -1,12 +1,12 @@
 //! Plan of a replay of many runs: checks what is asked for, and counts the runs.
 
 use millrace_model::Timestamp;
-use millrace_model::ids::{OrgId, ReplayId, RunId};
+use millrace_model::ids::{DeploymentId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{
     RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayPosition, ReplaySelection, ReplayStatus,
     ReplayVersion,
 };
-use millrace_model::run::{RunKind, RunStatus};
+use millrace_model::run::{Run, RunKind, RunStatus};
 use millrace_model::run_filter::RunFilter;
 use millrace_model::source::Owner;
 use millrace_model::tenant::Caller;
@@ -203,6 +203,25 @@ impl Engine {
         }
         Ok(runs)
     }
+}
+
+/// The deployment that a replay of the run needs; none: the live one. Refuses `original` for a run
+/// that no version is recorded of.
+pub(super) fn version_of(
+    run: &Run,
+    version: ReplayVersion,
+) -> Result<Option<&DeploymentId>, EngineError> {
+    if version != ReplayVersion::Original {
+        return Ok(None);
+    }
+    run.deployment_id.as_ref().map(Some).ok_or_else(|| {
+        let message = format!(
+            "no version is recorded of the run `{}`: it was a test or a hook, or ran before \
+             versions were recorded; replay it with `live`",
+            run.id
+        );
+        EngineError::invalid("version", message)
+    })
 }
 
 /// The filter of live runs that ended, accepted before now: a replay never meets its own runs.

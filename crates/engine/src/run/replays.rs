@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use millrace_model::ids::{DeploymentId, ErrorGroupId, ReplayId, RunId};
+use millrace_model::ids::{ErrorGroupId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{
     Replay, ReplayBegin, ReplayCounts, ReplayStatus, ReplayVersion, ReplayedRun,
@@ -25,7 +25,7 @@ use crate::observe::views::ReplayView;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::run::replay_from::results_before;
-use crate::run::replay_plan::fitting;
+use crate::run::replay_plan::{fitting, version_of};
 use crate::{Engine, EngineError, ReplayFrom, check_scope};
 
 /// Runs of one replay that are queued or under way at once: others find room beside it.
@@ -211,11 +211,12 @@ impl Engine {
         if asked.version == ReplayVersion::Draft {
             return self.replay_on_draft(caller, &run, asked).await;
         }
-        let program =
-            self.program(&run.org_id, &run.owner, version_of(&run, asked.version)).await?;
-        let program = program.ok_or_else(|| match version_of(&run, asked.version) {
-            Some(deployment) => EngineError::not_found("deployment", deployment),
-            None => EngineError::not_found("workflow", run.owner.as_str()),
+        let version = version_of(&run, asked.version)?;
+        let program = self.program(&run.org_id, &run.owner, version).await?;
+        let program = program.ok_or_else(|| match (version, &run.owner) {
+            (Some(deployment), _) => EngineError::not_found("deployment", deployment),
+            (None, Owner::Workflow(id)) => EngineError::not_found("workflow", id),
+            (None, Owner::Source(id)) => EngineError::not_found("source", id),
         })?;
         let replay = self.replaying(
             &program,
@@ -425,13 +426,15 @@ impl Engine {
                 skip(replay, &format!("the run `{}` was a test", original.id));
                 continue;
             }
-            let Some(program) = self
-                .program_or_damaged(
-                    &original.org_id,
-                    &original.owner,
-                    version_of(&original, asked.version),
-                )
-                .await?
+            let version = match version_of(&original, asked.version) {
+                Ok(version) => version,
+                Err(without) => {
+                    skip(replay, &without.to_string());
+                    continue;
+                }
+            };
+            let Some(program) =
+                self.program_or_damaged(&original.org_id, &original.owner, version).await?
             else {
                 skip(
                     replay,
@@ -451,11 +454,6 @@ impl Engine {
         }
         Ok(runs)
     }
-}
-
-/// The deployment that a replay of the run needs; none: the live one.
-fn version_of(run: &Run, version: ReplayVersion) -> Option<&DeploymentId> {
-    run.deployment_id.as_ref().filter(|_| version == ReplayVersion::Original)
 }
 
 fn skip(replay: &mut Replay, why: &str) {

@@ -13,7 +13,8 @@ use tokio_postgres::Row;
 
 use super::{get, json, optional_json, time};
 
-pub(crate) const SOURCE: &str = "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits, external_user_id";
+pub(crate) const SOURCE: &str = "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits, external_user_id,
+    (SELECT d.id FROM source_deployments d WHERE d.source_id = sources.id ORDER BY version DESC LIMIT 1) AS deployment_id";
 pub(crate) const HTTP_INTERFACE: &str = "id, org_id, owner_id, key, custom_response, active";
 pub(crate) const TIMER: &str = "id, org_id, owner_id, schedule, next_at, active";
 pub(crate) const WORKFLOW: &str =
@@ -42,6 +43,7 @@ pub(crate) fn source(row: &Row) -> StoreResult<Source> {
         name_slug: get(row, "name_slug")?,
         dynamic_props: optional_json(row, "dynamic_props")?,
         made_from: optional_json(row, "made_from")?,
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
         settings: json(row, "settings")?,
         limits: optional_json(row, "limits")?,
         external_user_id: get(row, "external_user_id")?,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, EventFilter, ListedEvent};
-use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
+use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
@@ -68,8 +68,8 @@ impl History for PostgresStore {
     ) -> StoreResult<EndedRuns> {
         history::ended_runs(&self.db.client().await?, org, owner, kind, within, max).await
     }
-    async fn version_runs(&self, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>> {
-        history::version_runs(&self.db.client().await?, id, scan).await
+    async fn version_runs(&self, owner: &str, scan: u32) -> StoreResult<Vec<VersionRuns>> {
+        history::version_runs(&self.db.client().await?, owner, scan).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         history::logs(&self.db.client().await?, id).await

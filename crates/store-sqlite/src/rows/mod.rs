@@ -264,6 +264,7 @@ pub(crate) fn list<T>(
 /// The columns that the records of a table are read from.
 fn columns(table: &str) -> &'static str {
     match table {
+        "sources" => SOURCE,
         "workflows" => WORKFLOW,
         "deployments" | "source_deployments" => DEPLOYMENT,
         _ => "*",

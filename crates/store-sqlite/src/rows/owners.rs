@@ -23,6 +23,7 @@ pub(crate) fn source(row: &Row<'_>) -> StoreResult<Source> {
         name_slug: get(row, "name_slug")?,
         dynamic_props: optional_json(row, "dynamic_props")?,
         made_from: optional_json(row, "made_from")?,
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
         settings: json(row, "settings")?,
         limits: optional_json(row, "limits")?,
         external_user_id: get(row, "external_user_id")?,
@@ -65,6 +66,8 @@ pub(crate) fn timer(row: &Row<'_>) -> StoreResult<Timer> {
     })
 }
 
+/// Columns of a source's record.
+pub(crate) const SOURCE: &str = "*, (SELECT d.id FROM source_deployments d WHERE d.source_id = sources.id ORDER BY version DESC LIMIT 1) AS deployment_id";
 /// Columns of a workflow's record. The live version is of a table of its own.
 pub(crate) const WORKFLOW: &str =
     "*, draft IS NOT (SELECT content FROM deployments d WHERE d.id = deployment_id) AS is_changed,

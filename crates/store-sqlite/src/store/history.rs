@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, EventFilter, ListedEvent};
-use millrace_model::ids::{EventId, OrgId, RunId, WorkflowId};
+use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogFilter, LogLine, OwnerLine, Run, RunKind};
@@ -82,9 +82,9 @@ impl History for SqliteStore {
             })
             .await
     }
-    async fn version_runs(&self, id: &WorkflowId, scan: u32) -> StoreResult<Vec<VersionRuns>> {
-        let id = id.clone();
-        self.db.read_history(move |c| history::version_runs(c, &id, scan)).await
+    async fn version_runs(&self, owner: &str, scan: u32) -> StoreResult<Vec<VersionRuns>> {
+        let owner = owner.to_owned();
+        self.db.read_history(move |c| history::version_runs(c, &owner, scan)).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         let id = id.to_string();

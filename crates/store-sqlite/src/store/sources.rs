@@ -90,7 +90,11 @@ impl Sources for SqliteStore {
         write_at!(self, "delete", |c| sources::delete(c, &org, &id))
     }
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>> {
-        by_id!(self, "sources", org, id, rows::source)
+        let (sql, of) = (
+            format!("SELECT {} FROM sources WHERE id = ?1 AND org_id = ?2", rows::SOURCE),
+            [id.to_string(), org.to_string()],
+        );
+        self.db.read(move |c| one(c, &sql, of, rows::source)).await
     }
     async fn list_sources(
         &self,

@@ -1,6 +1,5 @@
 //! Records to test with. Each has an id of its own; times count from [`NOW`].
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
@@ -130,7 +129,7 @@ impl Org {
             code_hash: IDS.base62(64),
             files: Some(CodeFiles {
                 entry: "a.mjs".into(),
-                others: BTreeMap::from([("lib/ü.mjs".into(), "export default '\u{0}';".into())]),
+                others: [("lib/ü.mjs".into(), "export default '\u{0}';".into())].into(),
             }),
             url: Some("https://example.test/a.mjs".into()),
             registry: Some(super::registries::state("ours", ms)),
@@ -174,6 +173,7 @@ impl Org {
             name_slug: slug.to_owned(),
             external_user_id: None,
             dynamic_props: None,
+            deployment_id: None,
             configured_props: props.as_object().cloned().unwrap_or_default(),
             active: true,
             inactive_reason: None,
@@ -505,6 +505,6 @@ pub(super) fn made_from() -> MadeFrom {
     MadeFrom {
         project: "shop".into(),
         path: "workflows/ü".into(),
-        fingerprints: BTreeMap::from([("code".into(), "ab12".into())]),
+        fingerprints: [("code".into(), "ab12".into())].into(),
     }
 }

@@ -229,7 +229,7 @@ pub async fn runs_are_counted_by_version(database: &dyn Database) {
         }
     }
     let counted = async |scan| {
-        let found = org.store.version_runs(&workflow.id, scan).await.expect("counts");
+        let found = org.store.version_runs(workflow.id.as_str(), scan).await.expect("counts");
         found
             .into_iter()
             .map(|v| {
@@ -244,7 +244,7 @@ pub async fn runs_are_counted_by_version(database: &dyn Database) {
     // The newest are looked at, tests among them.
     assert_eq!(counted(3).await, [("d_2".to_owned(), 1, 1, 0, 0)]);
     assert_eq!(
-        org.store.version_runs(&org.add_workflow("b").await.id, 100).await.expect("counts"),
+        org.store.version_runs(org.add_workflow("b").await.id.as_str(), 100).await.expect("counts"),
         []
     );
 }

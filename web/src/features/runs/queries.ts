@@ -99,14 +99,43 @@ export const versionsQuery = (workflow: string) =>
     },
   });
 
-/** The code of a source, as the one step of its runs. */
-export const sourcePlanQuery = (source: string) =>
+/** The same as the plan of a run, where the version is known. */
+export function planOfSource(of: SourcePlan | undefined): Plan | undefined {
+  return of?.version === undefined ? undefined : { version: of.version, steps: [of.step] };
+}
+
+/** Id of the version of a source that is live. */
+export const liveOfSourceQuery = (source: string) =>
   queryOptions({
-    queryKey: ["source-plan", source],
-    queryFn: async ({ signal }): Promise<PlannedStep> => {
-      const record = await data(
-        client.GET("/v1/sources/{id}", { params: { path: { id: source } }, signal }),
+    queryKey: ["source", source, "live-version"],
+    queryFn: async ({ signal }) => {
+      const { deployment_id } = await data(
+        client.GET("/v1/sources/{id}", {
+          params: { path: { id: source }, query: { include: "deployment_id" } },
+          signal,
+        }),
       );
+      return { live: deployment_id ?? undefined };
+    },
+  });
+
+/** Code of a source, as the one step of its runs; its version where that is known. */
+export type SourcePlan = { version: number | undefined; step: PlannedStep };
+
+/** The code of a version of a source; what is live, for a run that no version is recorded of. */
+export const sourcePlanQuery = (source: string, deployment: string | undefined) =>
+  queryOptions({
+    queryKey: ["source-plan", source, deployment ?? "live"],
+    queryFn: async ({ signal }): Promise<SourcePlan> => {
+      const record =
+        deployment === undefined
+          ? await data(client.GET("/v1/sources/{id}", { params: { path: { id: source } }, signal }))
+          : await data(
+              client.GET("/v1/sources/{id}/deployments/{deployment}", {
+                params: { path: { id: source, deployment } },
+                signal,
+              }),
+            );
       const component = await data(
         client.GET("/v1/components/{id}", {
           params: { path: { id: record.component_id } },
@@ -118,7 +147,7 @@ export const sourcePlanQuery = (source: string) =>
         typeof text === "string" ? [[path, text] as const] : [],
       );
       const entry = textOf(files.entry) ?? "component.mjs";
-      return {
+      const step: PlannedStep = {
         name: "run",
         disabled: false,
         code: component.code,
@@ -128,6 +157,7 @@ export const sourcePlanQuery = (source: string) =>
         props: record.configured_props,
         apps: [],
       };
+      return { version: "version" in record ? record.version : undefined, step };
     },
     staleTime: 60_000,
   });

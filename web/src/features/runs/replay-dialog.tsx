@@ -217,9 +217,7 @@ function Asks({
           <h3>With the code of</h3>
           {error !== null && <ReadFailed what="The versions" error={error} again={again} />}
           {choices.length === 0 && error === null && (
-            <p className="pick-alone">
-              {run.isWorkflow ? "Reading the versions…" : "The source, as it is deployed"}
-            </p>
+            <p className="pick-alone">Reading the versions…</p>
           )}
           {choices.length > 0 && (
             <RadioGroup
@@ -268,7 +266,7 @@ function Asks({
           </RadioGroup>
         </section>
       </div>
-      {fates.length > 0 && <Flow fates={fates} />}
+      {run.isWorkflow && fates.length > 0 && <Flow fates={fates} />}
       {edits && (
         <div className="replay-event">
           <EventEditor

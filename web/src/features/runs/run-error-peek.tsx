@@ -16,7 +16,7 @@ export function RunErrorPeek({ id }: { id: string }) {
     enabled: isWorkflow && run?.deploymentId !== undefined,
   });
   const sourced = useQuery({
-    ...sourcePlanQuery(run?.ownerId ?? ""),
+    ...sourcePlanQuery(run?.ownerId ?? "", run?.deploymentId),
     enabled: run !== undefined && !isWorkflow,
   });
   if (error !== null) {
@@ -26,6 +26,6 @@ export function RunErrorPeek({ id }: { id: string }) {
   if (run?.error === undefined) return null;
   const step = isWorkflow
     ? planned.data?.steps.find(({ name }) => name === run.error?.step)
-    : sourced.data;
+    : sourced.data?.step;
   return <ErrorPanel run={run} error={run.error} step={step} />;
 }

@@ -35,7 +35,7 @@ import { say } from "~/ui/toast";
 import { CancelDialog } from "./cancel-dialog";
 import { issueText } from "./issue";
 import { useKin } from "./kin";
-import { type Plan, type PlannedStep, planQuery, runQuery, sourcePlanQuery } from "./queries";
+import { type Plan, planQuery, runQuery, type SourcePlan, sourcePlanQuery } from "./queries";
 import { neighboursOf } from "./run-order";
 import { RunTop } from "./run-top";
 import { StepPanel } from "./step-panel";
@@ -61,7 +61,7 @@ export function RunPage({
     enabled: run?.isWorkflow === true && run.deploymentId !== undefined,
   });
   const sourced = useQuery({
-    ...sourcePlanQuery(run?.ownerId ?? ""),
+    ...sourcePlanQuery(run?.ownerId ?? "", run?.deploymentId),
     enabled: run?.isWorkflow === false,
   });
   const kin = useKin(run);
@@ -221,7 +221,7 @@ function Body({
 }: {
   run: RunDetail;
   plan: Plan | undefined;
-  source: PlannedStep | undefined;
+  source: SourcePlan | undefined;
   step: string | undefined;
   tab: Tab | undefined;
   onShow: (shown: { step?: string | undefined; tab?: Tab | undefined }) => void;
@@ -230,11 +230,11 @@ function Body({
   const now = isFinal(run.status)
     ? (run.finishedAt ?? run.acceptedAt)
     : Math.max(ticking, Date.now());
-  const steps = plan?.steps ?? (source === undefined ? [] : [source]);
+  const steps = plan?.steps ?? (source === undefined ? [] : [source.step]);
   const current = step ?? firstShown(run);
   return (
     <>
-      <RunTop run={run} version={plan?.version} now={now} />
+      <RunTop run={run} version={plan?.version ?? source?.version} now={now} />
       <div className="run-cols scroll">
         <div className="run-left">
           <TimelineView

@@ -2,7 +2,14 @@
 
 import { useQuery } from "@tanstack/react-query";
 import type { RunDetail } from "~/api/runs";
-import { type Plan, planQuery, versionsQuery } from "./queries";
+import {
+  liveOfSourceQuery,
+  type Plan,
+  planOfSource,
+  planQuery,
+  sourcePlanQuery,
+  versionsQuery,
+} from "./queries";
 
 export type Changed = { at: number; by: string | undefined };
 
@@ -16,23 +23,45 @@ export function usePlans(run: RunDetail): {
   error: Error | null;
   again: () => unknown;
 } {
+  const { isWorkflow, ownerId, deploymentId = "" } = run;
   const own = useQuery({
-    ...planQuery(run.ownerId, run.deploymentId ?? ""),
-    enabled: run.isWorkflow && run.deploymentId !== undefined,
+    ...planQuery(ownerId, deploymentId),
+    enabled: isWorkflow && deploymentId !== "",
   });
-  const listed = useQuery({ ...versionsQuery(run.ownerId), enabled: run.isWorkflow });
+  const listed = useQuery({ ...versionsQuery(ownerId), enabled: isWorkflow });
   const versions = listed.data;
   const current = useQuery({
-    ...planQuery(run.ownerId, versions?.live ?? ""),
+    ...planQuery(ownerId, versions?.live ?? ""),
     enabled: versions?.live !== undefined,
   });
-  const failed = [own, listed, current].filter(({ error }) => error !== null);
-  return {
-    had: own.data,
-    live: current.data,
-    draft: versions?.draft,
-    changed: versions?.changed,
+  const ownCode = useQuery({
+    ...sourcePlanQuery(ownerId, deploymentId),
+    enabled: !isWorkflow && deploymentId !== "",
+  });
+  const source = useQuery({ ...liveOfSourceQuery(ownerId), enabled: !isWorkflow });
+  const currentCode = useQuery({
+    ...sourcePlanQuery(ownerId, source.data?.live),
+    enabled: source.data?.live !== undefined,
+  });
+  const reads = [own, listed, current, ownCode, source, currentCode];
+  const failed = reads.filter(({ error }) => error !== null);
+  const state = {
     error: failed[0]?.error ?? null,
     again: () => Promise.all(failed.map(({ refetch }) => refetch())),
   };
+  return isWorkflow
+    ? {
+        had: own.data,
+        live: current.data,
+        draft: versions?.draft,
+        changed: versions?.changed,
+        ...state,
+      }
+    : {
+        had: planOfSource(ownCode.data),
+        live: planOfSource(currentCode.data),
+        draft: undefined,
+        changed: undefined,
+        ...state,
+      };
 }

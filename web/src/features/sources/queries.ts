@@ -70,7 +70,12 @@ export const runsOfDayQuery = (id: string) =>
 /** Versions of a source, the live one first. */
 export const sourceVersionsQuery = (id: string) =>
   pagesOf(["source", id, "versions"], (query, signal) =>
-    body(client.GET("/v1/sources/{id}/deployments", { params: { path: { id }, query }, signal })),
+    body(
+      client.GET("/v1/sources/{id}/deployments", {
+        params: { path: { id }, query: { ...query, runs: true } },
+        signal,
+      }),
+    ),
   );
 
 export const sourceVersionQuery = (id: string, deployment: string) =>

@@ -7,7 +7,14 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import type { Source, SourceDeployment } from "~/api/schema";
 import { ListState, useFiltered } from "~/shell/list-state";
-import { BothVersions, CompareVersions, GoBack, unreadOf, VersionTable } from "~/shell/versions";
+import {
+  BothVersions,
+  CompareVersions,
+  GoBack,
+  runsInWords,
+  unreadOf,
+  VersionTable,
+} from "~/shell/versions";
 import { Empty } from "~/ui/banner";
 import { DiffView } from "~/ui/code/diff-view";
 import { say } from "~/ui/toast";
@@ -46,6 +53,7 @@ export function SourceVersions({
             <VersionTable
               items={items}
               live={live}
+              runs={({ runs }) => runsInWords(runs)}
               onCompare={({ id }) => onCompare(id)}
               onBack={setBackTo}
             />

@@ -5,9 +5,16 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import type { Deployment } from "~/api/schema";
 import { ListState, useFiltered } from "~/shell/list-state";
-import { BothVersions, CompareVersions, GoBack, unreadOf, VersionTable } from "~/shell/versions";
+import {
+  BothVersions,
+  CompareVersions,
+  GoBack,
+  runsInWords,
+  unreadOf,
+  VersionTable,
+} from "~/shell/versions";
 import { Empty } from "~/ui/banner";
-import { count, plural } from "~/ui/format";
+import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { useLiveDeployment } from "./live-version";
 import { deploymentQuery, deploymentsQuery } from "./queries";
@@ -66,14 +73,6 @@ export function VersionList({ compared, onCompare }: Props) {
       {backTo !== undefined && <Back to={backTo} onClose={() => setBackTo(undefined)} />}
     </div>
   );
-}
-
-function runsInWords(runs: Deployment["runs"]): string {
-  if (runs === undefined) return "";
-  const total = runs.succeeded + runs.failed + runs.cancelled + runs.unfinished;
-  if (total === 0) return "none";
-  if (runs.failed === 0) return count(total);
-  return `${count(total)}, ${count(runs.failed)} failed (${Math.max(1, Math.round((100 * runs.failed) / total))} %)`;
 }
 
 function Changes({ before, after }: { before: string; after: string }) {

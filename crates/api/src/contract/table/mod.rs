@@ -42,6 +42,10 @@ pub(crate) const EVENT_NAME: Param =
 pub(crate) const MESSAGE: Param =
     text("message", "What the deployment that this makes says of itself, at most 500 characters");
 
+/// Of a list of deployments.
+pub(crate) const VERSION_RUNS: Param =
+    flag("runs", "Each with how its live runs ended, of the owner's newest 10,000 runs");
+
 pub(crate) const DYNAMIC_PROPS: Param = text(
     "dynamic_props_id",
     "The form's: the `id` of the latest answer of `/components/props`, good for a day",
@@ -243,7 +247,7 @@ pub(crate) static RUN_FILTER: [Param; 11] = [
         "Of this workflow or source; also of one that was deleted, as long as its history is kept",
     ),
     a::<RunKind>("kind", "`live`, `test` or `hook`"),
-    text("deployment_id", "Of this deployment of a workflow"),
+    text("deployment_id", "Of this deployment of a workflow or source"),
     text("trigger_id", "Brought by this trigger: an interface or an emitter"),
     text("trace_id", "Of the executions that come from one event"),
     text("error_class", "Failed with an error of this class: its `code`"),
@@ -258,6 +262,8 @@ pub(crate) static RUN_FILTER: [Param; 11] = [
 
 /// The same as an object, in a field of a request.
 pub(crate) const FILTER: Kind = Kind::Fields(&[&RUN_STATES, &RUN_FILTER]);
+
+pub(crate) const OWN_RUNS: &str = "Its runs, newest first, each with all that it holds; `GET /v1/runs?owner_id=` lists them without events, contexts and what steps gave";
 
 pub(crate) fn listed_runs(route: Route) -> Route {
     route.takes(&RUN_STATES).page(of::<RunOut>())

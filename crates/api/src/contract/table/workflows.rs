@@ -9,9 +9,9 @@ use millrace_model::run::RunKind;
 use serde_json::{Map, Value};
 
 use super::{
-    DEPLOY, DRY_RUN, EVENT_NAME, FILTER, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG, READ,
-    RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, a, flag, listed_runs, logged, number, removal,
-    runs_sse, summaries, text,
+    DEPLOY, DRY_RUN, EVENT_NAME, FILTER, INVOKE, LOG_EVENTS, LOGS, MADE_FROM, MESSAGE, ORG,
+    OWN_RUNS, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, STATS, VERSION_RUNS, a, flag, listed_runs,
+    logged, number, removal, runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::contract::schemas::JsonOut;
@@ -124,7 +124,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
             .gives(Gives::One(of::<DeploymentOut>())),
         post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).if_match().one(of::<WorkflowOut>()),
         get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments)
-            .takes(&[flag("runs", "Each with how its live runs ended, of the workflow's newest 10,000 runs")])
+            .takes(&[VERSION_RUNS])
             .page(of::<DeploymentOut>()),
         get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One(of::<DeploymentOut>())),
         post(
@@ -148,7 +148,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         removal(delete("/workflows/{id}/events", DEPLOY, "Remove events", events::delete::<WorkflowId>)),
         get("/workflows/{id}/sse", READ, "What it sends with `$.send.sse`, the last hundred first; `Last-Event-ID` resumes", sse::sends)
             .gives(Gives::Stream(const { &[("", of::<JsonOut>())] })),
-        listed_runs(get("/workflows/{id}/runs", READ, "Its runs, newest first", runs::list::<WorkflowId>)),
+        listed_runs(get("/workflows/{id}/runs", READ, OWN_RUNS, runs::list::<WorkflowId>)),
         runs_sse(get("/workflows/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<WorkflowId>)),
         logged(get("/workflows/{id}/logs", READ, LOGS, runs::logs::<WorkflowId>)),
         get("/schedules/next", READ, "The next five times of a schedule, as timers of workflows and sources fire", schedules::next_ticks)
