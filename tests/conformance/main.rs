@@ -50,6 +50,7 @@ mod sdk_rest;
 mod settings;
 mod sign_in;
 mod streams_elsewhere;
+mod subscription_pages;
 mod system;
 mod terminal;
 mod terminal_values;

@@ -60,6 +60,26 @@ pub const ALL_WORKFLOWS: &str = "p_*";
 /// All sources of the organization as an emitter.
 pub const ALL_SOURCES: &str = "dc_*";
 
+/// Which subscriptions of an organization.
+#[derive(Clone, Debug, Default)]
+pub struct SubscriptionFilter {
+    /// Those of this emitter.
+    pub emitter: Option<String>,
+    /// Those of this listener.
+    pub listener: Option<String>,
+}
+
+/// A subscription of a page, with the names of what it connects.
+#[derive(Clone, Debug)]
+pub struct ListedSubscription {
+    /// The subscription.
+    pub subscription: Subscription,
+    /// The emitter's; none: it is the organization, or all its workflows or sources.
+    pub emitter_name: Option<String>,
+    /// The listener's; of a webhook without a name its address.
+    pub listener_name: Option<String>,
+}
+
 /// A subscription's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {

@@ -3,11 +3,16 @@
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
-use millrace_model::subscription::{AutoSubscription, Subscription};
-use millrace_store::{ListenerChange, StoreError, StoreResult, SubscriptionKey};
+use millrace_model::page::{Listing, Page};
+use millrace_model::subscription::{
+    AutoSubscription, ListedSubscription, Subscription, SubscriptionFilter,
+};
+use millrace_store::{
+    ListenerChange, NAMED_SUBSCRIPTION, StoreError, StoreResult, SubscriptionKey,
+};
 
 use crate::db::{database, text};
-use crate::rows::{self, execute, many, number, one};
+use crate::rows::{self, Table, execute, list, many, number, one};
 use crate::webhooks;
 
 /// Locks the rows of the emitter and the listener against deletion until the subscription is
@@ -45,6 +50,39 @@ pub(crate) async fn subscribe(c: &Transaction<'_>, s: &Subscription) -> StoreRes
     )
     .await?
     .ok_or_else(|| StoreError::Corrupt { what: "a subscription that was just written".into() })
+}
+
+/// Of the organization `$1`, the emitter `$2` and the listener `$3`; an empty one is any.
+const FITTING: &str =
+    "org_id = $1 AND $2::text IN ('', emitter_id) AND $3::text IN ('', listener_id)";
+
+fn keys<'a>(org: &'a OrgId, of: &'a SubscriptionFilter) -> [&'a str; 3] {
+    let [emitter, listener] = [&of.emitter, &of.listener].map(|id| id.as_deref().unwrap_or(""));
+    [org.as_str(), emitter, listener]
+}
+
+pub(crate) async fn all(
+    c: &Client,
+    org: &OrgId,
+    of: &SubscriptionFilter,
+) -> StoreResult<Vec<Subscription>> {
+    let sql = format!(
+        "SELECT {} FROM subscriptions WHERE {FITTING} ORDER BY created_at DESC, id DESC LIMIT 10000",
+        rows::SUBSCRIPTION
+    );
+    let [org, emitter, listener] = keys(org, of).map(text);
+    many(c, &sql, &[&org, &emitter, &listener], rows::subscription).await
+}
+
+pub(crate) async fn page(
+    c: &Client,
+    org: &OrgId,
+    of: &SubscriptionFilter,
+    page: &Page,
+) -> StoreResult<Listing<ListedSubscription>> {
+    let table = Table { name: "subscriptions", columns: NAMED_SUBSCRIPTION, filter: FITTING };
+    let [org, emitter, listener] = keys(org, of).map(text);
+    list(c, &table, &[&org, &emitter, &listener], page, rows::listed_subscription).await
 }
 
 pub(crate) async fn unsubscribe(

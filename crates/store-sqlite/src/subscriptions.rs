@@ -2,12 +2,15 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::page::{Listing, Page};
+use millrace_model::subscription::{
+    AutoSubscription, ListedSubscription, Subscription, SubscriptionFilter,
+};
 use millrace_store::{ListenerChange, StoreError, StoreResult, SubscriptionKey};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
-use crate::rows::{self, execute, many, one};
+use crate::rows::{self, execute, list, many, one};
 use crate::webhooks;
 
 pub(crate) fn subscribe(c: &Connection, s: &Subscription) -> StoreResult<Subscription> {
@@ -24,6 +27,34 @@ pub(crate) fn subscribe(c: &Connection, s: &Subscription) -> StoreResult<Subscri
         rows::subscription,
     )?
     .ok_or_else(|| StoreError::Corrupt { what: "a subscription that was just written".into() })
+}
+
+/// Of the organization `?1`, the emitter `?2` and the listener `?3`; an empty one is any.
+const FITTING: &str = "org_id = ?1 AND ?2 IN ('', emitter_id) AND ?3 IN ('', listener_id)";
+
+fn keys<'a>(org: &'a OrgId, of: &'a SubscriptionFilter) -> [&'a str; 3] {
+    let [emitter, listener] = [&of.emitter, &of.listener].map(|id| id.as_deref().unwrap_or(""));
+    [org.as_str(), emitter, listener]
+}
+
+pub(crate) fn all(
+    c: &Connection,
+    org: &OrgId,
+    of: &SubscriptionFilter,
+) -> StoreResult<Vec<Subscription>> {
+    let sql = format!(
+        "SELECT * FROM subscriptions WHERE {FITTING} ORDER BY created_at DESC, id DESC LIMIT 10000"
+    );
+    many(c, &sql, keys(org, of), rows::subscription)
+}
+
+pub(crate) fn page(
+    c: &Connection,
+    org: &OrgId,
+    of: &SubscriptionFilter,
+    page: &Page,
+) -> StoreResult<Listing<ListedSubscription>> {
+    list(c, "subscriptions", FITTING, &keys(org, of), page, rows::listed_subscription)
 }
 
 pub(crate) fn unsubscribe(c: &Connection, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {

@@ -51,7 +51,7 @@ pub use history::{
 pub use log_query::log_query;
 pub use millrace_model::run_filter::RunFilter;
 pub use names::{
-    NAMING_SOURCES, NAMING_WORKFLOWS, Names, SOURCES_OF_REGISTRY,
+    NAMED_SUBSCRIPTION, NAMING_SOURCES, NAMING_WORKFLOWS, Names, SOURCES_OF_REGISTRY,
     WORKFLOWS_OF_REGISTRY, names_sql,
 };
 pub use nodes::{Changed, EventAt, NodeMessage, Nodes, Notification};

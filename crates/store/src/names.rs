@@ -43,6 +43,12 @@ pub const fn names_sql(kind: NamedKind) -> Option<&'static str> {
     })
 }
 
+/// Columns of a subscription with the names of what it connects.
+pub const NAMED_SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at,
+    coalesce((SELECT name FROM sources WHERE id = subscriptions.emitter_id), (SELECT name FROM workflows WHERE id = subscriptions.emitter_id)) AS emitter_name,
+    coalesce((SELECT name FROM sources WHERE id = subscriptions.listener_id), (SELECT name FROM workflows WHERE id = subscriptions.listener_id),
+      (SELECT coalesce(name, url) FROM webhooks WHERE id = subscriptions.listener_id)) AS listener_name";
+
 /// Sources of the organization `$1` that hold the text `$2` in their props, at most `$3`.
 pub const NAMING_SOURCES: &str = "SELECT id, name, name_slug AS about FROM sources WHERE org_id = $1 AND replace(configured_props, $2, '') <> configured_props ORDER BY id LIMIT $3";
 /// The same of workflows: in their draft, or in the live version.

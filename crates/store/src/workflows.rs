@@ -5,7 +5,9 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{AutoSubscriptionId, DeploymentId, OrgId, SubscriptionId, WorkflowId};
 use millrace_model::limits::RunLimits;
 use millrace_model::page::{Listing, Page};
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{
+    AutoSubscription, ListedSubscription, Subscription, SubscriptionFilter,
+};
 use millrace_model::webhook::Webhook;
 use millrace_model::workflow::{Deployment, Workflow};
 
@@ -107,8 +109,19 @@ pub trait Workflows: Send + Sync + 'static {
     async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool>;
     /// Makes webhooks and changes who listens, all or none.
     async fn change_listeners(&self, change: ListenerChange) -> StoreResult<()>;
-    /// All subscriptions of the organization, newest first (at most 10,000).
-    async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>>;
+    /// Subscriptions of the organization that fit, newest first (at most 10,000).
+    async fn list_subscriptions(
+        &self,
+        org: &OrgId,
+        of: &SubscriptionFilter,
+    ) -> StoreResult<Vec<Subscription>>;
+    /// A page of them with names, newest first. Cursor: id.
+    async fn page_of_subscriptions(
+        &self,
+        org: &OrgId,
+        of: &SubscriptionFilter,
+        page: &Page,
+    ) -> StoreResult<Listing<ListedSubscription>>;
     /// A subscription by id.
     async fn subscription(
         &self,

@@ -104,7 +104,11 @@ fn responses(route: &Route) -> Value {
         Gives::One(shape) => ("application/json", data(reference(&shape.name()))),
         Gives::List(shape) => {
             let items = reference(&shape.name());
-            ("application/json", data(json!({ "type": "array", "items": items })))
+            let mut list = data(json!({ "type": "array", "items": items }));
+            if route.params.iter().any(|param| param.name == "limit") {
+                list["properties"]["page_info"] = reference("PageInfo");
+            }
+            ("application/json", list)
         }
         Gives::Page(shape) => {
             let items = reference(&shape.name());

@@ -5,12 +5,14 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::SubscriptionKey;
 use millrace_model::ids::{AutoSubscriptionId, SubscriptionId};
-use millrace_model::subscription::{AutoSubscription, ERRORS, LOGS, Subscription};
+use millrace_model::subscription::{
+    AutoSubscription, ERRORS, LOGS, Subscription, SubscriptionFilter,
+};
 use serde_json::{Value, json};
 
 use crate::App;
-use crate::contract::routes::{Gives, Route, delete, get, post, put};
-use crate::contract::shape::{of, record};
+use crate::contract::routes::{Gives, PAGE, Route, delete, get, post, put};
+use crate::contract::shape::{OrNull, of, record};
 use crate::contract::table::{DEPLOY, EVENT_NAME, READ, text, word};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, encode_cursor, id};
@@ -25,6 +27,21 @@ record! {
         emitter_id: &'a str = &s.emitter_id,
         listener_id: &'a str = &s.listener_id,
         event_name: &'a str = &s.event_name,
+    }
+}
+
+record! {
+    /// A subscription of a list; with names where a page is asked for
+    ListedSubscriptionOut<'a>(
+        s: &'a Subscription,
+        names: Option<(Option<&'a str>, Option<&'a str>)>,
+    ) {
+        #[serde(flatten)]
+        record: SubscriptionOut<'a> = SubscriptionOut::new(s),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        emitter_name: Option<OrNull<&'a str>> = names.map(|(emitter, _)| OrNull(emitter)),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        listener_name: Option<OrNull<&'a str>> = names.map(|(_, listener)| OrNull(listener)),
     }
 }
 
@@ -59,9 +76,9 @@ pub(crate) fn routes() -> Vec<Route> {
         EVENT_NAME,
     ];
     vec![
-        get("/users/me/subscriptions", READ, "All subscriptions", list).gives(Gives::List(of::<SubscriptionOut>())),
-        get("/workspaces/{org}/subscriptions", READ, "All subscriptions", list_of).gives(Gives::List(of::<SubscriptionOut>())),
-        get("/orgs/{org}/subscriptions", READ, "All subscriptions", list_of).gives(Gives::List(of::<SubscriptionOut>())),
+        listed(get("/users/me/subscriptions", READ, LISTED, list)),
+        listed(get("/workspaces/{org}/subscriptions", READ, LISTED, list_of)),
+        listed(get("/orgs/{org}/subscriptions", READ, LISTED, list_of)),
         post("/subscriptions", DEPLOY, "Let a listener run on what an emitter emits; the same again gives the one that exists", create)
             .takes(&triple)
             .in_query()
@@ -92,6 +109,16 @@ pub(crate) fn routes() -> Vec<Route> {
             remove_auto,
         ),
     ]
+}
+
+const LISTED: &str = "Subscriptions, newest first: the newest 10,000, or with `limit`, `after` or `before` a page with `page_info` and the names of what they connect";
+
+fn listed(route: Route) -> Route {
+    let filters = [
+        text("emitter_id", "Those of this emitter: an id, `p_*` or `dc_*`"),
+        text("listener_id", "Those of this listener"),
+    ];
+    route.takes(&filters).takes(PAGE).gives(Gives::List(of::<ListedSubscriptionOut>()))
 }
 
 fn key(params: &Params) -> Result<SubscriptionKey, ApiError> {
@@ -138,20 +165,36 @@ pub(crate) async fn remove(
     Ok(Fields::default().data(shown))
 }
 
-/// Lists of subscriptions have no `page_info` (facts 1.1).
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
-    let data: Vec<Value> =
-        app.engine.subscriptions().list(&caller).await?.iter().map(SubscriptionOut::show).collect();
-    Ok(Json(json!({ "data": data })).into_response())
+/// The whole list has no `page_info`, and records of four fields (facts 1.1).
+pub(crate) async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
+    let given = |field| query.params.text(field).map(|id| id.filter(|id| !id.is_empty()));
+    let which =
+        SubscriptionFilter { emitter: given("emitter_id")?, listener: given("listener_id")? };
+    let subscriptions = app.engine.subscriptions();
+    if given("limit")?.is_none() && query.page.cursors().next().is_none() {
+        let all = subscriptions.list(&caller, &which).await?;
+        let data: Vec<Value> = all.iter().map(|s| ListedSubscriptionOut::show(s, None)).collect();
+        return Ok(Json(json!({ "data": data })).into_response());
+    }
+    let listing = subscriptions.page(&caller, &which, &query.page).await?;
+    Ok(Fields::default().records(listing, |listed| {
+        let names = (listed.emitter_name.as_deref(), listed.listener_name.as_deref());
+        ListedSubscriptionOut::show(&listed.subscription, Some(names))
+    }))
 }
 
 pub(crate) async fn list_of(
     State(app): State<App>,
     auth: Auth,
     Path(org): Path,
+    query: ListQuery,
 ) -> Result<Response, ApiError> {
     own(&app, &auth.0, &org).await?;
-    list(State(app), auth).await
+    list(State(app), auth, query).await
 }
 
 /// Subscribes a listener to what is made from now on.

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use millrace_model::ids::{
     AutoSubscriptionId, OrgId, SourceId, SubscriptionId, WebhookId, WorkflowId,
 };
-use millrace_model::page::Page;
+use millrace_model::page::{Listing, Page};
 use millrace_model::subscription::{
-    ALL_SOURCES, ALL_WORKFLOWS, AutoSubscription, ERRORS, LOGS, Subscription, check_stream,
+    ALL_SOURCES, ALL_WORKFLOWS, AutoSubscription, ERRORS, LOGS, ListedSubscription, Subscription,
+    SubscriptionFilter, check_stream,
 };
 use millrace_model::tenant::Caller;
 use millrace_model::webhook::Webhook;
 use millrace_store::{ListenerChange, SubscriptionKey};
 
 use crate::ctx::Ctx;
+use crate::deliver::webhook_address::shown_address;
 use crate::deliver::webhooks::Webhooks;
 use crate::owners::check_owner;
 use crate::{EngineError, NewWebhook};
@@ -164,12 +166,14 @@ impl Subscriptions {
         source: &SourceId,
         prefix: &str,
     ) -> Result<Vec<String>, EngineError> {
-        let all = self.ctx.store.list_subscriptions(&caller.org_id).await?;
-        let of_it = all.into_iter().filter(|s| {
-            s.emitter_id == source.as_str()
-                && s.event_name.is_empty()
-                && s.listener_id.starts_with(prefix)
-        });
+        let of = SubscriptionFilter {
+            emitter: Some(source.to_string()),
+            ..SubscriptionFilter::default()
+        };
+        let all = self.ctx.store.list_subscriptions(&caller.org_id, &of).await?;
+        let of_it = all
+            .into_iter()
+            .filter(|s| s.event_name.is_empty() && s.listener_id.starts_with(prefix));
         Ok(of_it.map(|s| s.listener_id).collect())
     }
 
@@ -235,9 +239,29 @@ impl Subscriptions {
         }
     }
 
-    /// All subscriptions of the organization.
-    pub async fn list(&self, caller: &Caller) -> Result<Vec<Subscription>, EngineError> {
-        Ok(self.ctx.store.list_subscriptions(&caller.org_id).await?)
+    /// Subscriptions of the organization that fit, the newest 10,000.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        of: &SubscriptionFilter,
+    ) -> Result<Vec<Subscription>, EngineError> {
+        Ok(self.ctx.store.list_subscriptions(&caller.org_id, of).await?)
+    }
+
+    /// A page of them with names, newest first.
+    pub async fn page(
+        &self,
+        caller: &Caller,
+        of: &SubscriptionFilter,
+        page: &Page,
+    ) -> Result<Listing<ListedSubscription>, EngineError> {
+        let mut listing = self.ctx.store.page_of_subscriptions(&caller.org_id, of, page).await?;
+        for listed in &mut listing.items {
+            if listed.subscription.listener_id.starts_with(WebhookId::PREFIX) {
+                listed.listener_name = listed.listener_name.as_deref().map(shown_address);
+            }
+        }
+        Ok(listing)
     }
 
     /// Subscribes a listener to a stream of each workflow and source that is made from now on; the

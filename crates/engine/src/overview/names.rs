@@ -9,6 +9,7 @@ use millrace_model::names::{AskedName, Named, NamedKind};
 use millrace_model::page::Page;
 use millrace_model::registry::RegistryComponent;
 use millrace_model::run::{Context, RunStatus};
+use millrace_model::subscription::SubscriptionFilter;
 use millrace_model::tenant::Caller;
 use millrace_store::RunFilter;
 
@@ -176,12 +177,10 @@ impl Engine {
         let (store, org) = (&self.0.store, &caller.org_id);
         let mut uses = store.naming(org, id, USES_MAX).await?;
         uses.retain(|named| named.id != id);
-        let listeners = store
-            .list_subscriptions(org)
-            .await?
-            .into_iter()
-            .filter(|s| s.emitter_id == id)
-            .map(|s| s.listener_id);
+        let of =
+            SubscriptionFilter { emitter: Some(id.to_owned()), ..SubscriptionFilter::default() };
+        let listening = store.list_subscriptions(org, &of).await?;
+        let listeners = listening.into_iter().map(|s| s.listener_id);
         let missing: BTreeSet<String> =
             listeners.filter(|listener| uses.iter().all(|named| named.id != *listener)).collect();
         uses.extend(self.named(caller, &missing).await?);
@@ -251,12 +250,10 @@ impl Engine {
         id: &WebhookId,
     ) -> Result<WouldGo, EngineError> {
         self.webhooks().get(caller, id).await?;
-        let subscriptions = self.0.store.list_subscriptions(&caller.org_id).await?;
-        let emitters = subscriptions
-            .into_iter()
-            .filter(|s| s.listener_id == id.as_str())
-            .map(|s| s.emitter_id)
-            .collect();
+        let of =
+            SubscriptionFilter { listener: Some(id.to_string()), ..SubscriptionFilter::default() };
+        let subscriptions = self.0.store.list_subscriptions(&caller.org_id, &of).await?;
+        let emitters = subscriptions.into_iter().map(|s| s.emitter_id).collect();
         Ok(WouldGo { uses: self.named(caller, &emitters).await?, ..WouldGo::default() })
     }
 

@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{AutoSubscriptionId, DeploymentId, OrgId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{
+    AutoSubscription, ListedSubscription, Subscription, SubscriptionFilter,
+};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{
     Interfaces, ListenerChange, NewDeployment, StoreResult, SubscriptionKey, Workflows,
@@ -101,12 +103,20 @@ impl Workflows for PostgresStore {
     async fn change_listeners(&self, change: ListenerChange) -> StoreResult<()> {
         transaction!(self.db, |t| subscriptions::change(&t, &change))
     }
-    async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>> {
-        let sql = format!(
-            "SELECT {} FROM subscriptions WHERE org_id = $1 ORDER BY created_at DESC, id DESC LIMIT 10000",
-            rows::SUBSCRIPTION
-        );
-        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::subscription).await
+    async fn list_subscriptions(
+        &self,
+        org: &OrgId,
+        of: &SubscriptionFilter,
+    ) -> StoreResult<Vec<Subscription>> {
+        subscriptions::all(&self.db.client().await?, org, of).await
+    }
+    async fn page_of_subscriptions(
+        &self,
+        org: &OrgId,
+        of: &SubscriptionFilter,
+        page: &Page,
+    ) -> StoreResult<Listing<ListedSubscription>> {
+        subscriptions::page(&self.db.client().await?, org, of, page).await
     }
     async fn subscription(
         &self,

@@ -10,7 +10,7 @@ mod tenants;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
 use millrace_model::page::{Listing, Page};
-use millrace_store::{StoreError, StoreResult, row_bytes};
+use millrace_store::{NAMED_SUBSCRIPTION, StoreError, StoreResult, row_bytes};
 use rusqlite::{Connection, Row, ToSql};
 use serde::de::DeserializeOwned;
 
@@ -265,6 +265,7 @@ pub(crate) fn list<T>(
 fn columns(table: &str) -> &'static str {
     match table {
         "sources" => SOURCE,
+        "subscriptions" => NAMED_SUBSCRIPTION,
         "workflows" => WORKFLOW,
         "deployments" | "source_deployments" => DEPLOYMENT,
         _ => "*",

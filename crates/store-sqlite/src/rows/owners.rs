@@ -6,7 +6,7 @@ use millrace_model::ids::{
     SubscriptionId, TimerId, UserId, WorkflowId,
 };
 use millrace_model::source::{AppHook, HttpInterface, Owner, Source, SourceDeployment, Timer};
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{AutoSubscription, ListedSubscription, Subscription};
 use millrace_model::workflow::{Author, Deployment, Drafted, Workflow};
 use millrace_store::StoreResult;
 use rusqlite::Row;
@@ -139,6 +139,14 @@ pub(crate) fn subscription(row: &Row<'_>) -> StoreResult<Subscription> {
         event_name: get(row, "event_name")?,
         from_trigger: get(row, "from_trigger")?,
         created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn listed_subscription(row: &Row<'_>) -> StoreResult<ListedSubscription> {
+    Ok(ListedSubscription {
+        subscription: subscription(row)?,
+        emitter_name: get(row, "emitter_name")?,
+        listener_name: get(row, "listener_name")?,
     })
 }
 

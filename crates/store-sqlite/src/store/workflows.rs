@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{AutoSubscriptionId, DeploymentId, OrgId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{
+    AutoSubscription, ListedSubscription, Subscription, SubscriptionFilter,
+};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{
     Interfaces, ListenerChange, NewDeployment, StoreResult, SubscriptionKey, Workflows, fail_point,
@@ -120,11 +122,22 @@ impl Workflows for SqliteStore {
     async fn change_listeners(&self, change: ListenerChange) -> StoreResult<()> {
         self.db.write(move |c| subscriptions::change(c, &change)).await
     }
-    async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>> {
-        let org = org.to_string();
-        self.db
-            .read(move |c| many(c, "SELECT * FROM subscriptions WHERE org_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 10000", [org], rows::subscription))
-            .await
+    async fn list_subscriptions(
+        &self,
+        org: &OrgId,
+        of: &SubscriptionFilter,
+    ) -> StoreResult<Vec<Subscription>> {
+        let (org, of) = (org.clone(), of.clone());
+        self.db.read(move |c| subscriptions::all(c, &org, &of)).await
+    }
+    async fn page_of_subscriptions(
+        &self,
+        org: &OrgId,
+        of: &SubscriptionFilter,
+        page: &Page,
+    ) -> StoreResult<Listing<ListedSubscription>> {
+        let (org, of, page) = (org.clone(), of.clone(), page.clone());
+        self.db.read(move |c| subscriptions::page(c, &org, &of, &page)).await
     }
     async fn subscription(
         &self,

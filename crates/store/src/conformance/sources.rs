@@ -10,6 +10,7 @@ use millrace_model::source::{AppHook, Owner, Source};
 
 use super::Database;
 use super::sample::{Org, at, log, made_from, page, same};
+use super::subscriptions::ALL;
 use crate::{Effects, Interfaces, SourceChange, SourceState, StoreError};
 
 fn change(id: &SourceId, dedupe: Option<(i64, &str)>, db: &[(&str, Option<&str>)]) -> Effects {
@@ -212,7 +213,7 @@ pub async fn deleting_leaves_nothing_but_history(database: &dyn Database) {
             .expect("reads")
             .is_empty()
     );
-    assert!(org.store.list_subscriptions(&org.id).await.expect("reads").is_empty());
+    assert!(org.store.list_subscriptions(&org.id, &ALL).await.expect("reads").is_empty());
     assert_eq!(org.store.source_state(&id).await.expect("reads"), SourceState::default());
     assert!(org.store.source_db(&id).await.expect("reads").is_empty());
     let cancelled = org.stored(&queued).await;

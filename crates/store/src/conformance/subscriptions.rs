@@ -2,12 +2,15 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::source::Source;
-use millrace_model::subscription::{ALL_SOURCES, Subscription};
+use millrace_model::subscription::{ALL_SOURCES, Subscription, SubscriptionFilter};
 
 use super::Database;
 use super::sample::{Org, at};
 use super::webhooks::webhook;
 use crate::{Interfaces, ListenerChange, SubscriptionKey};
+
+/// Every subscription of an organization.
+pub(super) const ALL: SubscriptionFilter = SubscriptionFilter { emitter: None, listener: None };
 
 fn key(subscription: &Subscription) -> SubscriptionKey {
     SubscriptionKey {
@@ -38,7 +41,7 @@ pub async fn subscribing_again_gives_the_one_that_exists(database: &dyn Database
         let other = org.subscription(emitter, listener, name);
         assert_eq!(org.store.subscribe(other.clone()).await.expect("subscribes"), other);
     }
-    assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads").len(), 5);
+    assert_eq!(org.store.list_subscriptions(&org.id, &ALL).await.expect("reads").len(), 5);
 }
 
 pub async fn a_source_deleted_meanwhile_keeps_no_subscription_that_a_later_look_leaves(
@@ -57,7 +60,7 @@ pub async fn a_source_deleted_meanwhile_keeps_no_subscription_that_a_later_look_
         };
         let ((), deleted) = tokio::join!(subscribe, org.store.delete_source(&org.id, &source.id));
         deleted.expect("deletes");
-        assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads"), []);
+        assert_eq!(org.store.list_subscriptions(&org.id, &ALL).await.expect("reads"), []);
     }
 }
 
@@ -71,7 +74,7 @@ pub async fn unsubscribing_says_whether_there_was_one(database: &dyn Database) {
     assert!(!org.store.unsubscribe(&other.id, &key(&gone)).await.expect("answers"));
     assert!(org.store.unsubscribe(&org.id, &key(&gone)).await.expect("unsubscribes"));
     assert!(!org.store.unsubscribe(&org.id, &key(&gone)).await.expect("answers"));
-    assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads"), [kept]);
+    assert_eq!(org.store.list_subscriptions(&org.id, &ALL).await.expect("reads"), [kept]);
 }
 
 pub async fn subscriptions_are_of_their_organization(database: &dyn Database) {
@@ -87,10 +90,10 @@ pub async fn subscriptions_are_of_their_organization(database: &dyn Database) {
         );
     }
     assert_eq!(
-        org.store.list_subscriptions(&org.id).await.expect("reads"),
+        org.store.list_subscriptions(&org.id, &ALL).await.expect("reads"),
         [second, first.clone()]
     );
-    assert_eq!(org.store.list_subscriptions(&other.id).await.expect("reads"), [theirs]);
+    assert_eq!(org.store.list_subscriptions(&other.id, &ALL).await.expect("reads"), [theirs]);
     assert_eq!(
         org.store.subscription(&org.id, &first.id).await.expect("reads"),
         Some(first.clone())
@@ -183,13 +186,13 @@ pub async fn listeners_change_all_at_once_or_not_at_all(database: &dyn Database)
         ListenerChange { webhooks: vec![hook.clone(), hook.clone()], ..change.clone() };
     org.store.change_listeners(impossible).await.expect_err("refuses");
     assert!(org.store.webhook(&org.id, &hook.id).await.expect("reads").is_none());
-    assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads").len(), 2);
+    assert_eq!(org.store.list_subscriptions(&org.id, &ALL).await.expect("reads").len(), 2);
     org.store.change_listeners(change).await.expect("changes");
-    let mut listening = org.store.list_subscriptions(&org.id).await.expect("reads");
+    let mut listening = org.store.list_subscriptions(&org.id, &ALL).await.expect("reads");
     listening.sort_by(|a, b| a.id.cmp(&b.id));
     let mut expected = [stays, comes];
     expected.sort_by(|a, b| a.id.cmp(&b.id));
     assert_eq!(listening, expected);
     assert_eq!(org.store.webhook(&org.id, &hook.id).await.expect("reads"), Some(hook));
-    assert_eq!(org.store.list_subscriptions(&other.id).await.expect("reads"), [theirs]);
+    assert_eq!(org.store.list_subscriptions(&other.id, &ALL).await.expect("reads"), [theirs]);
 }

@@ -7,7 +7,7 @@ use millrace_model::subscription::AutoSubscription;
 use millrace_model::webhook::{DeliveryStatus, Health, Webhook, WebhookDelivery};
 
 use super::sample::{IDS, Org, at, page};
-use super::{Database, webhook_attempts::attempt};
+use super::{Database, subscriptions::ALL, webhook_attempts::attempt};
 use crate::{Effects, WebhookReplay, WebhookTry};
 
 pub(super) fn webhook(org: &Org, ms: i64) -> Webhook {
@@ -101,7 +101,7 @@ pub async fn a_webhook_listens_until_it_is_deleted(database: &dyn Database) {
     assert_eq!(listeners().await, [hook.id.to_string()]);
     org.store.delete_webhook(&org.id, &hook.id).await.expect("removes");
     assert!(listeners().await.is_empty());
-    assert_eq!(org.store.list_subscriptions(&org.id).await.expect("lists").len(), 1);
+    assert_eq!(org.store.list_subscriptions(&org.id, &ALL).await.expect("lists").len(), 1);
 }
 
 pub async fn an_event_is_queued_once_for_a_webhook(database: &dyn Database) {
@@ -393,7 +393,7 @@ pub async fn auto_subscriptions_hold_for_what_is_made_later(database: &dyn Datab
     let (source, workflow) = (org.add_source("after").await, org.add_workflow("after").await);
     other.add_source("theirs").await;
     let listens = async |emitter: &str| {
-        let all = org.store.list_subscriptions(&org.id).await.expect("lists");
+        let all = org.store.list_subscriptions(&org.id, &ALL).await.expect("lists");
         let mut names: Vec<_> = all
             .into_iter()
             .filter(|s| s.emitter_id == emitter && s.listener_id == hook.id.as_str())
@@ -405,7 +405,7 @@ pub async fn auto_subscriptions_hold_for_what_is_made_later(database: &dyn Datab
     assert_eq!(listens(source.id.as_str()).await, ["$errors", "$logs"]);
     assert_eq!(listens(workflow.id.as_str()).await, ["$errors", "$logs"]);
     assert!(listens(before.id.as_str()).await.is_empty());
-    assert!(org.store.list_subscriptions(&other.id).await.expect("lists").is_empty());
+    assert!(org.store.list_subscriptions(&other.id, &ALL).await.expect("lists").is_empty());
     assert!(!org.store.delete_auto_subscription(&other.id, &logs.id).await.expect("answers"));
     assert!(org.store.delete_auto_subscription(&org.id, &logs.id).await.expect("removes"));
     assert_eq!(listens(org.add_source("later").await.id.as_str()).await, ["$errors"]);

@@ -8,6 +8,7 @@ use millrace_model::workflow::{Deployment, Drafted, Workflow};
 
 use super::Database;
 use super::sample::{Org, at, made_from, page, same, settlement, version};
+use super::subscriptions::ALL;
 use crate::{Interfaces, NewDeployment, Settlement, StoreError};
 
 fn interfaces(org: &Org, workflow: &Workflow, key: &str) -> Interfaces {
@@ -296,7 +297,7 @@ pub async fn a_deployment_replaces_interfaces_and_trigger_subscriptions(database
     assert_eq!(org.store.interfaces(workflow.id.as_str()).await.expect("reads"), second.interfaces);
     let mut left: Vec<_> = org
         .store
-        .list_subscriptions(&org.id)
+        .list_subscriptions(&org.id, &ALL)
         .await
         .expect("reads")
         .into_iter()
@@ -328,7 +329,7 @@ pub async fn a_deployment_of_none_leaves_nothing(database: &dyn Database) {
         );
         assert_eq!(org.store.interfaces(id.as_str()).await.expect("reads"), Interfaces::default());
     }
-    assert!(org.store.list_subscriptions(&org.id).await.expect("reads").is_empty());
+    assert!(org.store.list_subscriptions(&org.id, &ALL).await.expect("reads").is_empty());
     same(&org.store.workflow(&org.id, &workflow.id).await.expect("reads"), &Some(workflow));
 }
 
@@ -380,12 +381,12 @@ pub async fn deleting_leaves_nothing_but_history(database: &dyn Database) {
         org.store.delete_workflow(&other.id, &workflow.id).await,
         Err(StoreError::NotFound)
     ));
-    assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads").len(), 2);
+    assert_eq!(org.store.list_subscriptions(&org.id, &ALL).await.expect("reads").len(), 2);
     org.store.delete_workflow(&org.id, &workflow.id).await.expect("deletes");
     assert!(org.store.workflow(&org.id, &workflow.id).await.expect("reads").is_none());
     assert_eq!(org.store.interfaces(id).await.expect("reads"), Interfaces::default());
     assert!(org.store.endpoint("ena").await.expect("reads").is_none());
-    assert!(org.store.list_subscriptions(&org.id).await.expect("reads").is_empty());
+    assert!(org.store.list_subscriptions(&org.id, &ALL).await.expect("reads").is_empty());
     assert_eq!(org.stored(&queued).await.status, RunStatus::Cancelled);
     assert_eq!(org.events(id).await.len(), 1);
     assert!(matches!(
