@@ -14,6 +14,7 @@ mod corners;
 mod damaged;
 mod damaged_files;
 mod damaged_rows;
+mod damaged_timers;
 mod doctor;
 mod egress;
 mod endless;

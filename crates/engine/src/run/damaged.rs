@@ -88,17 +88,27 @@ impl Engine {
     ) -> Result<Option<Arc<Program>>, EngineError> {
         match loaded {
             Err(error) if !error.is_of_server() => {
-                Ok(Some(Arc::new(Box::pin(self.damaged_program(org, owner, &error)).await)))
+                tracing::warn!(
+                    owner.id = owner.as_str(),
+                    error = error_chain(&error),
+                    "what is stored of this owner cannot be read: its runs fail"
+                );
+                Ok(Some(Box::pin(self.damaged_program(org, owner, error.to_string())).await))
             }
             other => other,
         }
     }
 
-    /// As much of an owner as can be read. What cannot counts as active; of its events nothing is
-    /// kept where its settings may forbid that.
-    async fn damaged_program(&self, org: &OrgId, owner: &Owner, error: &EngineError) -> Program {
+    /// As much of an owner as can be read; its runs fail with `why`. What cannot be read counts as
+    /// active; of its events nothing is kept where its settings may forbid that.
+    pub(super) async fn damaged_program(
+        &self,
+        org: &OrgId,
+        owner: &Owner,
+        why: String,
+    ) -> Arc<Program> {
         let mut program = DamagedProgram {
-            why: error.to_string(),
+            why,
             org_id: org.clone(),
             project_id: None,
             owner: owner.clone(),
@@ -121,11 +131,6 @@ impl Engine {
                 }
             }
         }
-        tracing::warn!(
-            owner.id = owner.as_str(),
-            error = error_chain(error),
-            "what is stored of this owner cannot be read: its runs fail"
-        );
-        Program::Damaged(Box::new(program))
+        Arc::new(Program::Damaged(Box::new(program)))
     }
 }

@@ -5,9 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use millrace_model::clock::Timestamp;
-use millrace_model::error_chain;
 use millrace_model::run::Start;
-use millrace_model::schedule::{Schedule, local_iso};
+use millrace_model::schedule::{Schedule, ScheduleError, local_iso};
 use millrace_model::source::{Owner, Timer};
 use millrace_store::{ClockMark, Fired, fail_point};
 use serde_json::{Value, json};
@@ -19,6 +18,10 @@ use crate::{Engine, EngineError};
 
 /// The longest sleep: timers made by other nodes are seen at the latest then.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
+/// Pause after a round in which something failed: what is due stays due.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// How often a timer whose schedule names no time fails a run, which shows its owner why.
+const FAILS_EVERY: Schedule = Schedule::IntervalSeconds(3600);
 /// Timers fired, pauses ended, and deferred events delivered, in one round.
 const ROUND_MAX: u32 = 100;
 /// Ticks looked at after the clock went back.
@@ -56,19 +59,19 @@ impl Background for Scheduler {
 
     async fn activate(&mut self, now: &Activation) -> Next {
         let engine = &self.engine;
-        if let Err(error) = engine.follow_clock(&mut self.steps).await {
-            now.failed("could not follow the clock back; trying again", &error);
+        let mut least = Duration::ZERO;
+        for (what, done) in [
+            ("could not follow the clock back", engine.follow_clock(&mut self.steps).await),
+            ("could not wake paused runs", engine.wake_due().await),
+            ("could not fire timers", engine.fire_due().await),
+            ("could not deliver deferred events", engine.deliver_deferred(ROUND_MAX).await),
+        ] {
+            if let Err(error) = done {
+                now.failed(&format!("{what}; trying again"), &error);
+                least = AFTER_FAILURE;
+            }
         }
-        if let Err(error) = engine.wake_due().await {
-            now.failed("could not wake paused runs; trying again", &error);
-        }
-        if let Err(error) = engine.fire_due().await {
-            now.failed("could not fire timers; trying again", &error);
-        }
-        if let Err(error) = engine.deliver_deferred(ROUND_MAX).await {
-            now.failed("could not deliver deferred events; trying again", &error);
-        }
-        Next::Woken(engine.until_next_timer().await)
+        Next::Woken(engine.until_next_timer().await.max(least))
     }
 
     async fn interrupted(&mut self) {
@@ -91,7 +94,10 @@ impl Engine {
         let back_ms = latest.saturating_sub(now.ms()).max(0);
         if back_ms > CLOCK_TOLERANCE_MS || first {
             for timer in self.0.store.late_timers(now, LATE_MAX).await? {
-                if let Some(next_at) = timer.schedule.rewound(timer.next_at, now, back_ms)? {
+                let rewound = |schedule: &Schedule| schedule.rewound(timer.next_at, now, back_ms);
+                if let Some(next_at) =
+                    rewound(&timer.schedule).or_else(|_| rewound(&FAILS_EVERY))?
+                {
                     self.0.store.move_timer(&timer.id, timer.next_at, next_at).await?;
                 }
             }
@@ -158,20 +164,27 @@ impl Engine {
         }
     }
 
+    /// Fires what is due; the error is that of the first timer that failed.
     async fn fire_due(&self) -> Result<(), EngineError> {
+        let mut fired = Ok(());
         for timer in self.0.store.due_timers(self.now(), ROUND_MAX).await? {
-            if let Err(error) = self.fire(&timer).await {
-                tracing::error!(timer.id = %timer.id, error = error_chain(&error), "could not fire a timer; trying again");
-            }
+            fired = fired.and(self.fire(&timer).await);
         }
-        Ok(())
+        fired
     }
 
     async fn fire(&self, timer: &Timer) -> Result<(), EngineError> {
         let now = self.now();
-        let next_at = timer.schedule.next_after(timer.next_at, now)?;
+        let next_at = timer.schedule.next_after(timer.next_at, now);
         let Some(program) = self.live_program(&timer.org_id, &timer.owner).await? else {
+            // Left due, it would take a place in each round.
+            let next_at = next_at.or_else(|_| FAILS_EVERY.next_after(timer.next_at, now))?;
+            self.0.store.move_timer(&timer.id, timer.next_at, next_at).await?;
             return Ok(());
+        };
+        let next_at = match next_at {
+            Ok(next_at) => next_at,
+            Err(error) => return self.fail_tick(timer, &error).await,
         };
         let due = (now.since(timer.next_at) > DUE_KEPT_MS).then_some(timer.next_at);
         let origin = Origin { due, ..Origin::first("TIMER", timer.id.as_str()) };
@@ -189,6 +202,27 @@ impl Engine {
                 tracing::debug!(timer.id = %timer.id, "a tick was skipped: the run before is still going on");
             }
         }
+        Ok(())
+    }
+
+    /// The tick of a timer whose schedule names no time, because its row is damaged or its time
+    /// zone is no longer known: its owner has a run that fails and says so.
+    async fn fail_tick(&self, timer: &Timer, error: &ScheduleError) -> Result<(), EngineError> {
+        let now = self.now();
+        let next_at = FAILS_EVERY.next_after(timer.next_at, now)?;
+        if !self.0.store.move_timer(&timer.id, timer.next_at, next_at).await? {
+            return Ok(());
+        }
+        let why = format!(
+            "the timer cannot fire, and is tried again in an hour: {error}; save another schedule"
+        );
+        tracing::warn!(timer.id = %timer.id, owner.id = timer.owner.as_str(), error = %error, "a timer cannot fire; its owner has a failed run");
+        let program = self.damaged_program(&timer.org_id, &timer.owner, why).await;
+        let origin = Origin::first("TIMER", timer.id.as_str());
+        let event = timer_event(timer, now.secs()).to_string();
+        let start = Start::Claimed { lease_until: self.lease_until() };
+        let run = self.new_run(&program, &origin, event, start)?;
+        self.accept_event(run, program, None).await?;
         Ok(())
     }
 }
