@@ -111,3 +111,75 @@ async fn who_only_reads_is_given_no_address_that_resumes_or_cancels() {
         );
     }
 }
+
+/// Keys of stores that code made of an address: each is shown without its code, a page goes on
+/// behind it, and no question about what it begins with or comes after is answered.
+#[tokio::test]
+async fn no_prefix_and_no_cursor_tells_a_code_that_a_key_or_path_has() {
+    let server = Server::start().await;
+    let code = "export default { props: { store: { type: 'data_store' } }, async run({ $ }) { const { resume_url } = $.flow.suspend(); const token = resume_url.split('/').pop(); await this.store.set(token, 1); await this.store.set(token + '/b', 1); return token; } };";
+    let store = server.post("/data_stores", &json!({ "name": "kept" })).await.data();
+    let step = json!({ "namespace": "ask", "code": code, "props": { "store": store["id"] } });
+    let asks = json!({ "triggers": [], "steps": [step], "settings": { "name": "asks" } });
+    let asks = server.post("/workflows", &asks).await.data();
+    let run =
+        server.post(&format!("/workflows/{}/run", id(&asks)), &json!({ "wait": false })).await;
+    let run = format!("/runs/{}", id(&run.json["data"]));
+    let paused = server.until("it pauses", &run, |run| run["data"]["status"] == "paused").await;
+    let exports = &paused["data"]["steps"][0]["exports"];
+    let token = exports["$return_value"].as_str().expect("a token").to_owned();
+    let head = format!("{}-", token.splitn(3, '-').take(2).collect::<Vec<_>>().join("-"));
+    let code = token.strip_prefix(&head).expect("a code").to_owned();
+    for key in ["a", "z"] {
+        let path = format!("/data_stores/{}/record", id(&store));
+        server.put(&path, &json!({ "key": key, "value": 1 })).await.data();
+    }
+    for path in ["a".to_owned(), token.clone(), format!("{token}-b"), "z".into()] {
+        let file = server.raw(Method::PUT, "/v1/file_stores/files/files").query(&[("path", path)]);
+        assert_eq!(answer(file.bearer_auth(&server.api_key).body("x")).await.status, 200);
+    }
+    let (reads, both) = (key(&server, "read").await, key(&server, "deploy").await);
+    let ask = async |key: &str, path: &str, query: &[(&str, &str)]| {
+        let request = server.raw(Method::GET, &format!("/v1{path}")).query(query);
+        answer(request.bearer_auth(key)).await
+    };
+    let masked = format!("{head}{}", "x".repeat(code.len()));
+    let keys = format!("/data_stores/{}/keys", id(&store));
+    for (path, field, second) in [
+        (keys.as_str(), "key", format!("{masked}/b")),
+        ("/file_stores/files/files", "path", format!("{masked}xx")),
+    ] {
+        // Page by page, as any list.
+        let (mut shown, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = ask(&reads, path, &[("limit", "1"), ("after", &after)]).await.json;
+            let Some(item) = page["data"].get(0) else { break };
+            shown.push(item[field].as_str().expect("a text").to_owned());
+            after = page["page_info"]["end_cursor"].as_str().expect("a cursor").to_owned();
+            assert!(shown.len() < 5, "{shown:?}");
+        }
+        assert_eq!(shown, ["a", &masked, &second, "z"], "{path}");
+        // Each guess is answered as the others are.
+        let guesses = code.chars().take(1).chain("!0:Aa~_-%".chars());
+        let guesses: Vec<String> = guesses.map(|next| format!("{head}{next}")).collect();
+        for guess in guesses.iter().chain([&token, &format!("{token}/"), &format!("{masked}y")]) {
+            let told = ask(&reads, path, &[("after", guess)]).await;
+            assert_eq!(told.refusal(), (422, "unknown_cursor"), "{guess}: {}", told.text);
+            let told = ask(&reads, path, &[("prefix", guess)]).await;
+            let is_file = field == "path";
+            assert!(
+                is_file || told.json["page_info"]["total_count"] == 0,
+                "{guess}: {}",
+                told.text
+            );
+        }
+        let whole = ask(&reads, path, &[("after", &head)]).await.json;
+        assert_eq!(whole["data"].as_array().map(Vec::len), Some(3), "{whole}");
+        let whole = ask(&both, path, &[("after", &token)]).await.json;
+        assert_eq!(whole["data"].as_array().map(Vec::len), Some(2), "{whole}");
+    }
+    let fits = ask(&reads, &keys, &[("prefix", &head)]).await.json;
+    assert_eq!(fits["page_info"]["total_count"], 2, "what is shown is searched");
+    let fits = ask(&both, &keys, &[("prefix", &token[..head.len() + 2])]).await.json;
+    assert_eq!(fits["page_info"]["total_count"], 2, "who may resume it is told");
+}

@@ -153,6 +153,29 @@ pub fn without_codes(text: &str) -> Cow<'_, str> {
         .into()
 }
 
+/// A text as a caller is shown it that may only read: with an `x` for each byte of a code.
+pub fn masked(text: &str) -> String {
+    let mut finder = CodeFinder::default();
+    let shown = |c: char| {
+        let mut bytes = [0; 4];
+        let is_of_code = |byte| finder.is_of_code(byte);
+        // A code is ASCII: another character has no byte of one.
+        if c.encode_utf8(&mut bytes).bytes().map(is_of_code).any(|it| it) { 'x' } else { c }
+    };
+    text.chars().map(shown).collect()
+}
+
+/// The text up to where a code stands, or would stand; none: it ends before.
+pub fn before_code(text: &str) -> Option<&str> {
+    let mut finder = CodeFinder::default();
+    let at = text.bytes().position(|byte| {
+        let is_behind_start = finder.place == Place::Code;
+        finder.is_of_code(byte);
+        is_behind_start
+    })?;
+    text.get(..at)
+}
+
 /// Whether a filter's text, whatever the case of its letters from a to z, is in what a caller that
 /// may only read is shown of another: a filter that looked behind that would tell a code letter by
 /// letter.
@@ -182,6 +205,10 @@ mod tests {
         check("rrun_1-2-é rrun_1-2-z", "rrun_1-2-é rrun_1-2-");
         check("run_run_1-2-z run_rrun_1-2-z", "run_run_1-2- run_rrun_1-2-");
         assert!(shows("to run_1-2-c0de", "TO RUN_1-2") && !shows("to run_1-2-c0de", "c0"));
+        assert_eq!(masked("é/run_1-2-c0%2Dé run_1-2-z"), "é/run_1-2-xxxxxé run_1-2-x");
+        assert_eq!(before_code("a/run_1%2d2-c0"), Some("a/run_1%2d2-"));
+        assert_eq!(before_code("run_1-2-~"), Some("run_1-2-"));
+        assert_eq!((before_code("run_1-2-"), before_code("run_1-2")), (None, None));
         for whole in ["run_1", "run_-1-c", "run_1--c", "run_1-x-c", "runs_1-2-c", "run 1-2-c"] {
             check(whole, whole);
         }

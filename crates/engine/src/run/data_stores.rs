@@ -13,8 +13,8 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::prop_type::PropType;
 use millrace_model::props::{PropError, Site};
 use millrace_model::tenant::Caller;
-use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
-use serde_json::{Map, Value, json};
+use millrace_store::{DataStoreEntry, DataStoreWrite, StoreError};
+use serde_json::{Map, Value};
 
 use crate::EngineError;
 use crate::checks::check_name;
@@ -31,42 +31,9 @@ pub enum EntryEnd {
     At(Timestamp),
 }
 
-/// Which keys of a data store are asked for.
-#[derive(Clone, Debug, Default)]
-pub struct AskedKeys {
-    /// Keys after this one.
-    pub after: Option<String>,
-    /// Keys that begin so.
-    pub prefix: String,
-    /// How many at most.
-    pub limit: u32,
-    /// Whether with their values.
-    pub with_values: bool,
-}
-
-/// A key of a data store as shown.
-#[derive(Clone, Debug)]
-pub struct KeyView {
-    /// The key.
-    pub key: String,
-    /// Its value, where it is asked for and there still.
-    pub value: Option<Value>,
-}
-
-/// A value that a list shows whole, bytes of JSON; and how much of a larger one.
-const SHOWN_BYTES: usize = 1024;
-const PREVIEW_BYTES: usize = 256;
-
-fn beginning(text: &str) -> Value {
-    if text.len() <= SHOWN_BYTES {
-        return millrace_model::json::shown(text);
-    }
-    json!({ "$truncated": true, "$bytes": text.len(), "$preview": text[..text.floor_char_boundary(PREVIEW_BYTES)] })
-}
-
 /// The data stores of all organizations.
 pub struct DataStores {
-    ctx: Arc<Ctx>,
+    pub(super) ctx: Arc<Ctx>,
 }
 
 impl DataStores {
@@ -147,30 +114,6 @@ impl DataStores {
         page: &Page,
     ) -> Result<Listing<DataStore>, EngineError> {
         Ok(self.ctx.store.list_data_stores(&caller.org_id, page).await?)
-    }
-
-    /// A page of a store's keys in their order, after one, all that begin so; and how many do. With
-    /// their values, where those are asked for: large ones as their beginning.
-    pub async fn keys(
-        &self,
-        caller: &Caller,
-        which: &str,
-        asked: AskedKeys,
-    ) -> Result<Listing<KeyView>, EngineError> {
-        let (id, now) = (self.get(caller, which).await?.id, self.ctx.now());
-        let AskedKeys { after, prefix, limit, with_values } = asked;
-        let page = DataStorePage { after, prefix: prefix.clone(), limit, now };
-        let mut items = Vec::new();
-        for key in self.ctx.store.data_store_keys(&id, page).await? {
-            // One by one: a page of large values is never in memory at once.
-            let entry = if with_values {
-                self.ctx.store.data_store_entry(&id, &key, now).await?
-            } else {
-                None
-            };
-            items.push(KeyView { key, value: entry.map(|entry| beginning(&entry.value)) });
-        }
-        Ok(Listing::of(items, self.ctx.store.data_store_size(&id, &prefix, now).await?))
     }
 
     /// What a store holds under a key.

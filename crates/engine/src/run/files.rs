@@ -307,29 +307,6 @@ impl Engine {
         self.upload_parts(&file.upload_id)
     }
 
-    /// Files of a store in the order of their paths, after one; and how many there are.
-    pub async fn stored_files(
-        &self,
-        caller: &Caller,
-        store: &str,
-        after: &str,
-        limit: u32,
-    ) -> Result<(u64, Vec<StoredFile>), EngineError> {
-        file::check_name(store).map_err(|e| EngineError::invalid("store", e.to_string()))?;
-        let there = self
-            .0
-            .store
-            .file_stores(&caller.org_id)
-            .await?
-            .into_iter()
-            .find(|there| there.name == store);
-        let there = there.ok_or_else(|| EngineError::not_found("file store", store))?;
-        Ok((
-            u64::try_from(there.files).unwrap_or(0),
-            self.0.store.stored_files(&caller.org_id, store, after, limit).await?,
-        ))
-    }
-
     /// The file stores that hold anything, by name.
     pub async fn file_stores(&self, caller: &Caller) -> Result<Vec<FileStore>, EngineError> {
         Ok(self.0.store.file_stores(&caller.org_id).await?)

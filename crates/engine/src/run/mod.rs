@@ -28,6 +28,7 @@ mod replay_plan;
 pub(crate) mod replayer;
 pub(crate) mod replays;
 pub(crate) mod scheduler;
+pub(crate) mod shown_keys;
 pub(crate) mod sink;
 pub(crate) mod so_far;
 pub(crate) mod source_program;
