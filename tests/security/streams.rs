@@ -18,6 +18,8 @@ enum End {
     NewPassword,
     /// A link for who forgot the password.
     Reset,
+    /// A lower role: what its streams show is chosen by the role that they were opened with.
+    Demoted,
     Removed,
 }
 
@@ -103,6 +105,10 @@ impl Streams {
                 let password = json!({ "password": OTHER_PASSWORD });
                 Browser::default().follow(server, &link, &password).await
             }
+            End::Demoted => {
+                let role = json!({ "role": "viewer" });
+                self.owner.call(server, Method::PUT, &format!("/members/{user}"), Some(&role)).await
+            }
             End::Removed => {
                 self.owner.call(server, method, &format!("/members/{user}"), None).await
             }
@@ -114,7 +120,8 @@ impl Streams {
 #[tokio::test]
 async fn streams_end_with_the_session_that_asked_for_them() {
     let mut all = Streams::start().await;
-    let ways = [End::SignOut, End::Elsewhere, End::NewPassword, End::Reset, End::Removed];
+    let ways =
+        [End::SignOut, End::Elsewhere, End::NewPassword, End::Reset, End::Demoted, End::Removed];
     for (n, how) in ways.into_iter().enumerate() {
         let (mut member, mut other, user) = all.member(&format!("member-{n}@x.test")).await;
         // The end of another person's session is not theirs.

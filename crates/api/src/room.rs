@@ -31,8 +31,8 @@ const FOR_ANSWERS: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Whose {
     org: Arc<OnceLock<OrgId>>,
-    /// Whether the caller may resume and cancel runs.
-    invokes: Arc<OnceLock<bool>>,
+    /// What the caller may do.
+    scopes: Arc<OnceLock<Scopes>>,
 }
 
 impl Whose {
@@ -54,18 +54,23 @@ impl Whose {
     /// It is of a caller with these scopes.
     pub(crate) fn may(&self, scopes: &Scopes) {
         // A request has one caller.
-        let _ = self.invokes.set(scopes.allow(Scope::Invoke));
+        let _ = self.scopes.set(scopes.clone());
+    }
+
+    /// What the caller may do, once that is known.
+    pub(crate) fn scopes(&self) -> Option<&Scopes> {
+        self.scopes.get()
     }
 
     /// Whether the caller may neither resume nor cancel runs. Who has no key is shown none.
     pub(crate) fn sees_no_pauses(&self) -> bool {
-        self.invokes.get() == Some(&false)
+        self.scopes.get().is_some_and(|scopes| !scopes.allow(Scope::Invoke))
     }
 }
 
 impl From<OrgId> for Whose {
     fn from(org: OrgId) -> Self {
-        Self { org: Arc::new(OnceLock::from(org)), invokes: Arc::default() }
+        Self { org: Arc::new(OnceLock::from(org)), scopes: Arc::default() }
     }
 }
 

@@ -25,8 +25,8 @@ use crate::v1::feed::{Fed, Feed};
 use crate::v1::position::Position;
 use crate::v1::run_records::LogLineOut;
 
-/// What a stream lasts by: it ends with the key that was shown, and counts among the streams of its
-/// organization until then.
+/// What a stream lasts by: it ends with the key that was shown, or once that may do more or less,
+/// and counts among the streams of its organization until then.
 pub(crate) struct Lease {
     key: KeyWatch,
     _open: Permit<OrgId>,
@@ -39,9 +39,10 @@ impl FromRequestParts<App> for Lasting {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let key = app.engine.keys().watch(credential(&parts.method, &parts.headers)?);
+        let key = credential(&parts.method, &parts.headers)?;
         let whose = Whose::of(&parts.extensions);
-        let org = whose.org().ok_or(EngineError::Unauthorized)?;
+        let (org, scopes) = whose.org().zip(whose.scopes()).ok_or(EngineError::Unauthorized)?;
+        let key = app.engine.keys().watch(key, org, scopes);
         Ok(Self(Lease { key, _open: app.open_streams.open(org)? }))
     }
 }

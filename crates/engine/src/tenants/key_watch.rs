@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_model::ids::OrgId;
+use millrace_model::tenant::Scopes;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -17,18 +19,26 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 pub struct KeyWatch {
     keys: Arc<Keys>,
     key: String,
+    /// Whose it was, and what it might do, when the stream was opened.
+    opened_by: (OrgId, Scopes),
     /// Notifies of every change of keys and tokens.
     changes: watch::Receiver<()>,
     next_look: Instant,
 }
 
 impl KeyWatch {
-    pub(super) fn new(keys: Arc<Keys>, key: &str, changes: watch::Receiver<()>) -> Self {
+    pub(super) fn new(
+        keys: Arc<Keys>,
+        key: &str,
+        opened_by: (OrgId, Scopes),
+        changes: watch::Receiver<()>,
+    ) -> Self {
         // The first look is due at once: the key may have ended since.
-        Self { keys, key: key.to_owned(), changes, next_look: Instant::now() }
+        Self { keys, key: key.to_owned(), opened_by, changes, next_look: Instant::now() }
     }
 
-    /// Whether the key is still valid. Nothing is looked up where nothing has changed for some
+    /// Whether the key is still valid, and may do what it might when the stream was opened: frames
+    /// are made for those scopes. Nothing is looked up where nothing has changed for some
     /// seconds.
     pub async fn is_valid(&mut self) -> bool {
         let changed = self.changes.has_changed().unwrap_or(true);
@@ -39,7 +49,7 @@ impl KeyWatch {
         self.changes.mark_unchanged();
         self.next_look = Instant::now() + LOOK_EVERY;
         match self.keys.authenticate(&self.key, None).await {
-            Ok(_) => true,
+            Ok(caller) => (caller.org_id, caller.scopes) == self.opened_by,
             Err(EngineError::Unauthorized) => false,
             // A database that cannot be asked revokes nothing: it is asked again.
             Err(_) => true,

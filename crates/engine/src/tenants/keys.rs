@@ -171,9 +171,10 @@ impl Keys {
         }
     }
 
-    /// Watches a key that [`Keys::authenticate`] took.
-    pub fn watch(self: &Arc<Self>, key: &str) -> KeyWatch {
-        KeyWatch::new(self.clone(), key, self.ctx.cache.caller_changes())
+    /// Watches a key that [`Keys::authenticate`] took, of an organization and with scopes.
+    pub fn watch(self: &Arc<Self>, key: &str, org: &OrgId, scopes: &Scopes) -> KeyWatch {
+        let opened_by = (org.clone(), scopes.clone());
+        KeyWatch::new(self.clone(), key, opened_by, self.ctx.cache.caller_changes())
     }
 
     /// Counts a request of the caller's key. `TooMany`.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use millrace_model::Timestamp;
 use millrace_model::record_tag::RecordTag;
-use millrace_model::tenant::Caller;
+use millrace_model::tenant::{Caller, Scope};
 use serde_json::{Map, Value};
 
-use crate::EngineError;
 use crate::ctx::Ctx;
 use crate::edit_conflict::{Changed, EditConflict};
+use crate::{EngineError, check_scope};
 
 /// The preferences of somebody who has written none.
 const NONE: &str = "{}";
@@ -48,6 +48,8 @@ impl Preferences {
     }
 
     /// Writes what the caller's person prefers in the organization, in the place of what was there.
+    /// A key that was given to a program changes what a person is shown only where it may do
+    /// everything. `ScopeMissing`.
     /// `over`: entity tags, one of which is that of what is there; none: whatever it is.
     pub async fn set(
         &self,
@@ -55,6 +57,9 @@ impl Preferences {
         preferences: Map<String, Value>,
         over: Option<&[RecordTag]>,
     ) -> Result<PreferencesView, EngineError> {
+        if caller.session.is_none() {
+            check_scope(caller, Scope::Full)?;
+        }
         let value = Value::Object(preferences);
         let text = value.to_string();
         if text.len() > BYTES_MAX {

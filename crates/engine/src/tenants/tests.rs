@@ -75,7 +75,11 @@ async fn a_key_ends_at_its_time() {
 async fn a_key_watch_notices_a_revocation_at_once() {
     let server = server().await;
     let ((key, text), (_, other)) = (server.key(None).await, server.key(None).await);
-    let (mut watch, mut other) = (server.keys.watch(&text), server.keys.watch(&other));
+    let watch = async |key: &str| {
+        let caller = server.keys.authenticate(key, None).await.expect("it is taken");
+        server.keys.watch(key, &caller.org_id, &caller.scopes)
+    };
+    let (mut watch, mut other) = (watch(&text).await, watch(&other).await);
     assert!(watch.is_valid().await && other.is_valid().await);
     server.keys.revoke(&server.caller, &key.id).await.expect("revokes it");
     assert!(!watch.is_valid().await && other.is_valid().await);
