@@ -39,6 +39,7 @@ mod requests;
 mod resources;
 mod roles;
 mod scopes;
+mod selections;
 mod sending;
 mod sessions;
 mod sign_in;

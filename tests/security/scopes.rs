@@ -487,7 +487,7 @@ async fn a_key_with_invoke_alone_learns_nothing_but_what_it_runs_itself() {
                 json!({ "id": "vault-act", "configured_props": { "vault": { "authProvisionId": laid.account["id"] }, "store": laid.store["id"] } })
             }
             "/v1/replays" => {
-                json!({ "workflow_id": laid.ids.iter().find(|(place, _)| *place == "/workflows/{id}").expect("a workflow").1 })
+                json!({ "runs": [laid.ids.iter().find(|(place, _)| *place == "/runs/{id}").expect("a run").1] })
             }
             _ => json!({}),
         };

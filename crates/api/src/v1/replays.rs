@@ -7,6 +7,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{ErrorGroupId, ReplayId, RunId, SourceId, WorkflowId};
 use millrace_model::replay::{Replay, ReplayBegin, ReplaySelection, ReplayStatus, ReplayedRun};
 use millrace_model::run::RunStatus;
+use millrace_model::tenant::{Caller, Scope};
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -61,6 +62,17 @@ record! {
     }
 }
 
+/// A replay as the answer to a request that makes or changes it. The history is for keys with
+/// `read`: a key with `invoke` alone learns how far the replay came, and neither which runs
+/// somebody chose, nor the event that they are given, nor why one was passed over.
+fn named_by(caller: &Caller, mut view: ReplayView) -> Value {
+    if !caller.scopes.allow(Scope::Read) {
+        view.replay.selection = ReplaySelection::default();
+        view.replay.note = None;
+    }
+    ReplayWithRunsOut::show(&view)
+}
+
 record! {
     /// How many runs a replay would begin with; null: more than 100,000
     ReplayCountOut(total: Option<i64>) {
@@ -89,7 +101,10 @@ enum GivenTime {
 
 pub(crate) fn routes() -> Vec<Route> {
     let selection = [
-        text("workflow_id", "The workflow whose runs are replayed"),
+        text(
+            "workflow_id",
+            "The workflow whose runs are replayed. Without `runs`, the key needs `read` too",
+        ),
         text("source_id", "Or the source; neither is needed with `runs` or `filter`"),
         Param::new(
             "runs",
@@ -199,7 +214,7 @@ pub(crate) async fn create(
         return Ok(unchanged(Fields::default().data(ReplayCountOut::show(total))));
     }
     let view = app.engine.create_replay(&caller, new).await?;
-    Ok(accepted(Fields::default().data(ReplayWithRunsOut::show(&view))))
+    Ok(accepted(Fields::default().data(named_by(&caller, view))))
 }
 
 /// Epoch milliseconds, or a time as RFC 3339 writes it.
@@ -287,5 +302,5 @@ async fn change(
 ) -> Result<Response, ApiError> {
     let view =
         app.engine.change_replay(&caller, &id::<ReplayId>("replay", &replay)?, change).await?;
-    Ok(Fields::default().data(ReplayWithRunsOut::show(&view)))
+    Ok(Fields::default().data(named_by(&caller, view)))
 }

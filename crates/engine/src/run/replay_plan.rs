@@ -9,7 +9,7 @@ use millrace_model::replay::{
 use millrace_model::run::{Run, RunKind, RunStatus};
 use millrace_model::run_filter::RunFilter;
 use millrace_model::source::Owner;
-use millrace_model::tenant::Caller;
+use millrace_model::tenant::{Caller, Scope};
 use millrace_store::FailedRuns;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use super::replays::NewReplay;
 use crate::owners::check_owner;
 use crate::run::program::Program;
 use crate::run::replay_from::step_at;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, check_scope};
 
 /// Runs that are counted when a replay is made.
 const COUNT_MAX: u32 = 100_000;
@@ -31,6 +31,10 @@ impl Engine {
         caller: &Caller,
         new: NewReplay,
     ) -> Result<Replay, EngineError> {
+        // A choice by what runs held, and its count, would answer questions about the history.
+        if new.runs.is_none() {
+            check_scope(caller, Scope::Read)?;
+        }
         if let Some(owner) = &new.owner {
             check_owner(&self.0.ctx, caller, owner).await?;
         }
