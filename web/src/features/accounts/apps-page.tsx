@@ -248,11 +248,7 @@ function ComponentsOfApp({ slug }: { slug: string }) {
             {components.map((each) => (
               <tr className="tr" key={each.key}>
                 <td className="cut">
-                  <Link
-                    to="/sources"
-                    search={{ action: "create", key: each.key }}
-                    className="row-link mono"
-                  >
+                  <Link to="/components/$id" params={{ id: each.key }} className="row-link mono">
                     {each.key}
                   </Link>
                 </td>

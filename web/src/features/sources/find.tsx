@@ -11,6 +11,7 @@ import { useDeferredValue } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import { BestOf } from "~/shell/best-of";
+import { useEnterFirst } from "~/shell/enter-first";
 import { useKeptText } from "~/shell/kept-text";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
@@ -64,6 +65,11 @@ export function FindSource({
           const all = `${name} ${says}`.toLowerCase();
           return words?.every((word) => all.includes(word)) ?? false;
         });
+  const search = useSources(pasted.kind === "words" ? pasted.words : "");
+  const enter = useEnterFirst(text, search.answer && firstOf(search.answer, fitting), (first) => {
+    if ("key" in first) take({ key: first.key });
+    else if (refused === undefined) void choose(first.example);
+  });
   return (
     <div className={cn("find", aside && "is-aside")}>
       <div>
@@ -83,9 +89,11 @@ export function FindSource({
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || pasted.kind === "code") return;
+          if (event.nativeEvent.isComposing) return;
           event.preventDefault();
           if (pasted.kind === "url") take({ url: pasted.url });
           else if (pasted.kind === "key") take({ key: pasted.key });
+          else if (pasted.words !== "") enter();
         }}
       />
       {save.error !== null && (
@@ -124,7 +132,7 @@ export function FindSource({
         </ul>
       )}
       {pasted.kind === "words" && pasted.words !== "" && (
-        <FoundByWords words={pasted.words} onChoose={onChoose} />
+        <FoundByWords search={search} onChoose={onChoose} />
       )}
       {fitting.length > 0 && (
         <section aria-labelledby="examples">
@@ -197,18 +205,42 @@ function Way({
   );
 }
 
-function FoundByWords({
-  words,
-  onChoose,
-}: {
-  words: string;
-  onChoose: ((found: Found) => void) | undefined;
-}) {
+/** Sources of the registries by words. `answer`: those of just these words, once they are there. */
+function useSources(words: string) {
   const query = useDeferredValue(words);
-  const { data: found, error } = useQuery({
+  const {
+    data: found,
+    error,
+    isPlaceholderData,
+  } = useQuery({
     ...searchQuery(query, "source"),
+    enabled: query !== "",
     placeholderData: keepPreviousData,
   });
+  const isAnswered = query === words && found !== undefined && !isPlaceholderData;
+  return {
+    query,
+    found,
+    error,
+    answer: error !== null ? [] : isAnswered ? found.components : undefined,
+  };
+}
+
+/** What Enter takes: the first source of the registries, else the first of the examples. */
+function firstOf(
+  found: readonly { key: string }[],
+  fitting: readonly Example[],
+): readonly ({ key: string } | { example: Example })[] {
+  return found.length > 0 ? found : fitting.map((example) => ({ example }));
+}
+
+function FoundByWords({
+  search: { query, found, error },
+  onChoose,
+}: {
+  search: ReturnType<typeof useSources>;
+  onChoose: ((found: Found) => void) | undefined;
+}) {
   const sources = found?.components ?? [];
   const { data: others } = useQuery({
     ...searchQuery(query, "action"),

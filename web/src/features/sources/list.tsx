@@ -27,13 +27,15 @@ import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { type RowRef, VirtualRows } from "~/ui/virtual-rows";
+import { appOf } from "./apps";
 import { FindSource } from "./find";
-import { sourcesQuery } from "./queries";
+import { appsOfAccountsQuery, sourcesQuery } from "./queries";
 import type { SourceState } from "./states";
 import { startsOf } from "./trigger";
 
 const ROW_HEIGHT = 33;
 const COLUMNS: readonly Column[] = [
+  { name: "app", label: "App" },
   { name: "state", label: "State" },
   { name: "starts", label: "Begins" },
   { name: "runs", label: "Ended, 24 h" },
@@ -52,6 +54,7 @@ export function SourceList({
   const { org } = useSession();
   const sources = useInfiniteQuery(sourcesQuery);
   const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
+  const { data: apps } = useQuery(appsOfAccountsQuery);
   const field = useRef<HTMLInputElement>(null);
   const scroll = useRef<HTMLDivElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
@@ -125,6 +128,7 @@ export function SourceList({
             <thead>
               <tr className="tr is-head">
                 <th>Name</th>
+                <th className="c-app">App</th>
                 <th className="c-state">State</th>
                 <th className="c-starts">Begins</th>
                 <th className="c-runs">Ended, 24 h</th>
@@ -143,7 +147,12 @@ export function SourceList({
                   const source = shown[at];
                   return (
                     source !== undefined && (
-                      <Row row={row} source={source} listeners={listeners.get(source.id) ?? 0} />
+                      <Row
+                        row={row}
+                        source={source}
+                        app={apps && appOf(source, apps)}
+                        listeners={listeners.get(source.id) ?? 0}
+                      />
                     )
                   );
                 }}
@@ -157,7 +166,17 @@ export function SourceList({
   );
 }
 
-function Row({ row, source, listeners }: { row: RowRef; source: Source; listeners: number }) {
+function Row({
+  row,
+  source,
+  app,
+  listeners,
+}: {
+  row: RowRef;
+  source: Source;
+  app: string | undefined;
+  listeners: number;
+}) {
   return (
     <tr {...row} className="tr">
       <td className="row">
@@ -166,6 +185,7 @@ function Row({ row, source, listeners }: { row: RowRef; source: Source; listener
           {source.name}
         </Link>
       </td>
+      <td className="mid cut c-app">{app}</td>
       <td className="cut c-state">
         {source.active ? (
           <span className="status">

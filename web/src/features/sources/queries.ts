@@ -2,7 +2,7 @@
 
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
-import { PAGE_MAX, pagesOf } from "~/api/queries";
+import { allOf, PAGE_MAX, pagesOf } from "~/api/queries";
 
 export const FOUND_MOST = 50;
 
@@ -49,6 +49,19 @@ export const sourcesQuery = infiniteQueryOptions({
     ),
   getNextPageParam: (last) =>
     last.data.length < PAGE_MAX ? undefined : (last.page_info.end_cursor ?? undefined),
+});
+
+/** Names of the apps of all accounts, by the ids of the accounts. */
+export const appsOfAccountsQuery = queryOptions({
+  queryKey: ["accounts", "apps"],
+  queryFn: async ({ signal }) => {
+    const include = "id,app";
+    const accounts = await allOf((page) =>
+      body(client.GET("/v1/accounts", { params: { query: { ...page, include } }, signal })),
+    );
+    return new Map(accounts.map(({ id, app }) => [id, app.name] as const));
+  },
+  staleTime: 30_000,
 });
 
 export const sourceQuery = (id: string) =>

@@ -1,13 +1,13 @@
 /** Dialog that runs a source at once, or emits an event for it, with a given event. */
 
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Play } from "lucide-react";
 import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { asJson, isObject } from "~/api/json";
-import type { Source } from "~/api/schema";
+import type { Json, Source } from "~/api/schema";
 import { useKeptField } from "~/shell/kept-text";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
@@ -17,6 +17,7 @@ import { readJson } from "~/ui/json/problem";
 import { Segments } from "~/ui/pane";
 import { say } from "~/ui/toast";
 import { worded } from "~/ui/worded";
+import { componentOfId } from "./queries";
 import { sentTo } from "./sent-to";
 
 /** What the source is run with: for HTTP a request to begin with, else nothing. */
@@ -33,13 +34,38 @@ function firstEvent(source: Source): string {
 
 type Way = "run" | "emit";
 
+/** Opens once the component is read, whose sample is the first event that is emitted. */
 export function RunNow({ source, onClose }: { source: Source; onClose: () => void }) {
+  const { data: component, isPending } = useQuery(componentOfId(source.component_id));
+  if (isPending) return null;
+  return <RunDialog source={source} sample={component?.sample_emit} onClose={onClose} />;
+}
+
+function RunDialog({
+  source,
+  sample,
+  onClose,
+}: {
+  source: Source;
+  sample: Json | undefined;
+  onClose: () => void;
+}) {
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [first] = useState(() => firstEvent(source));
-  // Kept when the dialog closes and after a run: the next try begins with the same event.
-  const { text, set, done } = useKeptField(`dialog.run-now.${source.id}`, first);
   const [way, setWay] = useState<Way>("run");
+  const hasSample = sample !== undefined && sample !== null;
+  const [firsts] = useState(() => ({
+    run: firstEvent(source),
+    emit: hasSample ? JSON.stringify(sample, null, 2) : "{}",
+  }));
+  // Kept when the dialog closes and after a run: the next try begins with the same event. The code
+  // gets another event than it emits.
+  const events = {
+    run: useKeptField(`dialog.run-now.${source.id}`, firsts.run),
+    emit: useKeptField(`dialog.run-now.${source.id}.emit`, firsts.emit),
+  };
+  const first = firsts[way];
+  const { text, set, done } = events[way];
   const go = useRef<HTMLButtonElement>(null);
   const event = parsed(text);
   const emit = useMutation({
@@ -125,8 +151,10 @@ export function RunNow({ source, onClose }: { source: Source; onClose: () => voi
           {way === "run"
             ? "Its code runs once, with this event. What it emits goes to those who listen."
             : "Those who listen get this event, as if its code had emitted it. Its code does not run."}
+          {way === "emit" && hasSample && text === first && " It is the sample of the component."}
         </p>
         <Editor
+          key={way}
           language="json"
           label="Event"
           value={text}
