@@ -34,6 +34,7 @@ import { Line } from "~/ui/worded";
 import { DAYS } from "./days";
 import { StateActs, StateHistory, StateOf } from "./group-state";
 import { DayBars, Lately } from "./lately";
+import { NoneOpen } from "./none-open";
 import { ownerOf } from "./owner";
 import { groupsQuery, SHOWN, type Shown } from "./queries";
 import { ReplayAll } from "./replay-all";
@@ -165,16 +166,14 @@ export function ErrorList({
       {groups.isSuccess && all.length === 0 && state !== "open" && (
         <Empty title={`No error${ofName} is ${state}.`}>{ofAll}</Empty>
       )}
-      {groups.isSuccess && all.length === 0 && state === "open" && (
-        <Empty title={`No error${ofName} is open.`}>
-          <p>
-            When a run fails, its error is kept here with its line of code and its event, mail goes
-            to those who are named under Settings, and whoever listens to{" "}
-            <code className="mono">$errors</code> gets it.
-          </p>
-          {ofAll}
-        </Empty>
-      )}
+      {groups.isSuccess &&
+        all.length === 0 &&
+        state === "open" &&
+        (of === undefined ? (
+          <NoneOpen />
+        ) : (
+          <Empty title={`No error${ofName} is open.`}>{ofAll}</Empty>
+        ))}
       {!comes && all.length > 0 && shown.length === 0 && (
         <Empty title={`None of ${filtered.of} matches.`}>
           <Button onClick={() => onShow({ q: "", group: undefined })}>Remove the filter</Button>

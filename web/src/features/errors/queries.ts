@@ -49,6 +49,20 @@ export const groupsQuery = (shown: Shown, owner: string | undefined) =>
       last.data.length < PAGE ? undefined : (last.page_info.end_cursor ?? undefined),
   });
 
+/** For how long the empty list says that no run failed. */
+export const DAYS_BACK = 30;
+const DAY_MS = 86_400_000;
+
+/** How many live runs failed in these days. */
+export const failedLatelyQuery = queryOptions({
+  queryKey: ["run-stats", "failed-lately"],
+  queryFn: async ({ signal }) => {
+    const from = Date.now() - DAYS_BACK * DAY_MS;
+    const query = { from, bucket_ms: DAYS_BACK * DAY_MS };
+    return (await data(client.GET("/v1/stats/runs", { params: { query }, signal }))).total.failed;
+  },
+});
+
 /** How many groups want somebody. */
 export const openErrorsQuery = queryOptions({
   queryKey: ["error-groups", "count"],

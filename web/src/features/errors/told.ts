@@ -19,3 +19,12 @@ export function listenersOf(
     )
     .filter(({ listener_id }) => !seen.has(listener_id) && seen.add(listener_id));
 }
+
+/** Ids of those that listen to the errors of the organization, of all workflows or of all sources. */
+export function listenersOfAll(subscriptions: readonly Subscription[], org: string): string[] {
+  const all = subscriptions.filter(
+    ({ emitter_id, event_name }) =>
+      event_name === "$errors" && [org, "p_*", "dc_*"].includes(emitter_id),
+  );
+  return [...new Set(all.map(({ listener_id }) => listener_id))];
+}

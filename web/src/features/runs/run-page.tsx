@@ -83,7 +83,6 @@ export function RunPage({
           size="sm"
           label="Copy the link"
           keys="y"
-          className="only-wide"
           onClick={() => void copyLink()}
         />
       </PageHead>
@@ -182,8 +181,8 @@ function Acts({ run }: { run: RunDetail }) {
         ]}
       />
       {run.isWorkflow && (
-        <Button icon={PencilLine} keys="e" className="only-wide" onClick={edit}>
-          Open in the editor
+        <Button icon={PencilLine} keys="e" onClick={edit}>
+          <span className="sr-narrow">Open in the editor</span>
         </Button>
       )}
       {cancels && (

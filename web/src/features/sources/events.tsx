@@ -9,6 +9,7 @@ import { useLive } from "~/api/stream";
 import { line } from "~/shell/command-line";
 import { OwnerLog } from "~/shell/owner-log";
 import { ReadFailed } from "~/shell/read-failed";
+import { useRefusal } from "~/shell/session";
 import { ShellBlock } from "~/shell/shell-block";
 import { useShortcuts } from "~/shell/shortcuts";
 import { Empty, SkeletonRows } from "~/ui/banner";
@@ -21,6 +22,7 @@ import type { Found } from "./compare-events";
 import { eventsQuery, summaryOf } from "./events-query";
 import { NextTick } from "./next-tick";
 import { OneEvent } from "./one-event";
+import { RunNow } from "./run-now";
 import { rateOf, skippedWords, useSkipped } from "./tail";
 
 const ROW_HEIGHT = 29;
@@ -249,6 +251,8 @@ export function SourceEvents({
 }
 
 function NoEvent({ source, endpoint }: { source: Source; endpoint: string | undefined }) {
+  const [runs, setRuns] = useState(false);
+  const refused = useRefusal("invoke");
   return (
     <Empty title="No event yet.">
       {endpoint === undefined ? (
@@ -268,6 +272,10 @@ function NoEvent({ source, endpoint }: { source: Source; endpoint: string | unde
           <ShellBlock text={line`curl ${endpoint} -d 'hello=world'`} />
         </>
       )}
+      <Button icon={Play} refused={refused} onClick={() => setRuns(true)}>
+        Run now
+      </Button>
+      {runs && <RunNow source={source} onClose={() => setRuns(false)} />}
     </Empty>
   );
 }

@@ -1,20 +1,20 @@
 /** Dialog of a deploy: the changes against the live version. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Rocket, Trash2 } from "lucide-react";
+import { Rocket } from "lucide-react";
 import { useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { resolvingError } from "~/api/error-groups";
 import { sentence } from "~/api/errors";
-import { asJson, isObject, listOf } from "~/api/json";
-import type { ErrorGroup, Workflow } from "~/api/schema";
+import { asJson } from "~/api/json";
+import type { ErrorGroup } from "~/api/schema";
 import { useKeptField } from "~/shell/kept-text";
 import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
 import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Confirm, Dialog } from "~/ui/dialog";
+import { Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
@@ -22,67 +22,17 @@ import { DeployMissing } from "./deploy-missing";
 import { DeployThen, type Then } from "./deploy-then";
 import { DeployWarnings } from "./deploy-warnings";
 import { type Difference, differences } from "./differences";
+import { Discard } from "./draft-dialog";
 import { useLiveDeployment } from "./live-version";
-import { type CodeFiles, type Content, type Draft, savedStepsOf, type TriggerDraft } from "./model";
+import { savedStepsOf } from "./model";
 import { deploymentQuery, groupsOfQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
 import type { Renames } from "./renames";
+import { typed } from "./typed";
 import { invalidIn } from "./unfinished";
 import { useBuilder } from "./use-builder";
 import { failingSince } from "./use-failing";
 import { VersionChanges } from "./version-changes";
-
-function typedTrigger(trigger: TriggerDraft): Record<string, unknown> {
-  switch (trigger.kind) {
-    case "http":
-      return { type: "http", id: trigger.id, auth: trigger.auth };
-    case "timer":
-      return {
-        type: "timer",
-        id: trigger.id,
-        cron: trigger.cron,
-        interval_seconds: trigger.seconds,
-        timezone: trigger.zone,
-      };
-    case "source":
-      return { type: "source", id: trigger.id, event_name: trigger.eventName };
-  }
-}
-
-/** The record with what is typed in the place of what is saved, for the difference alone. */
-function typed(base: Workflow, draft: Draft, saved: Draft): Content & Pick<Workflow, "settings"> {
-  if (draft === saved) return base;
-  const was = new Map(saved.steps.map((step) => [step.key, step.namespace]));
-  return {
-    ...base,
-    triggers: draft.triggers.map(typedTrigger),
-    steps: draft.steps.map((step) => {
-      const before = base.steps.find(
-        (each) => isObject(each) && each.namespace === was.get(step.key),
-      );
-      const saved =
-        isObject(before) && isObject(before.savedComponent) ? before.savedComponent : {};
-      const { secrets = [] } = step;
-      const sealed = isObject(before) ? listOf(before.sealed_props).map(String) : [];
-      const open = Object.entries(step.props).filter(([name]) => !secrets.includes(name));
-      return {
-        ...(isObject(before) ? before : {}),
-        namespace: step.namespace,
-        disabled: step.disabled,
-        // A secret that is typed is shown as one that is stored: not at all.
-        configured_props_json: JSON.stringify(Object.fromEntries(open)),
-        sealed_props: [...new Set([...sealed, ...secrets])],
-        savedComponent:
-          step.runs.kind === "code"
-            ? { ...saved, code: step.runs.code, ...filesIn(step.runs) }
-            : { ...saved, key: step.runs.component, published: true },
-      };
-    }),
-  };
-}
-
-/** Files that the builder knows; others are as they are saved. */
-const filesIn = ({ files }: { files?: CodeFiles }) => (files === undefined ? {} : { files });
 
 export function DeployDialog({ onClose }: { onClose: () => void }) {
   const builder = useBuilder();
@@ -303,38 +253,4 @@ function changedSteps(
 ): ReadonlySet<string> {
   const names = savedStepsOf(steps).map(({ namespace }) => namespace);
   return new Set(names.filter((name) => first || found.some(({ step }) => step === name)));
-}
-
-/** The draft becomes what is live, secrets included. */
-function Discard({ onDone }: { onDone: () => void }) {
-  const builder = useBuilder();
-  const { base } = builder.state;
-  const [asks, setAsks] = useState(false);
-  const discard = useMutation({
-    mutationFn: () =>
-      data(client.POST("/v1/workflows/{id}/discard", { params: { path: { id: base.id } } })),
-    onSuccess: (record) => {
-      builder.read(record);
-      onDone();
-      say({ title: "The draft is what is live", about: base.name });
-    },
-  });
-  return (
-    <>
-      <Button look="danger" icon={Trash2} onClick={() => setAsks(true)}>
-        Discard the draft…
-      </Button>
-      <Confirm
-        open={asks}
-        onClose={() => setAsks(false)}
-        title="Discard the draft?"
-        act="Discard the draft"
-        busy={discard.isPending && "Discarding…"}
-        error={discard.error === null ? undefined : sentence(discard.error)}
-        onConfirm={() => discard.mutate()}
-      >
-        <p>What differs from the live version is lost, here and on the server.</p>
-      </Confirm>
-    </>
-  );
 }

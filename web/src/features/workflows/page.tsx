@@ -8,7 +8,7 @@ import "./workflow.css";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useBlocker, useLocation, useMatchRoute } from "@tanstack/react-router";
 import { FileDiff, Redo2, Rocket, StickyNote, Undo2 } from "lucide-react";
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
@@ -23,7 +23,7 @@ import { Button, IconButton } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { Confirm } from "~/ui/dialog";
 import { SwitchRow } from "~/ui/field";
-import { minute, plural } from "~/ui/format";
+import { minute } from "~/ui/format";
 import { takesText } from "~/ui/keyboard";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
@@ -32,8 +32,7 @@ import { say } from "~/ui/toast";
 import { ChangeFiles } from "./change-files";
 import { ChangedElsewhereNotice } from "./changed-elsewhere";
 import { DeployDialog } from "./deploy-dialog";
-import { differences } from "./differences";
-import { DeployedElsewhere, useLiveVersion } from "./live-version";
+import { DeployedElsewhere } from "./live-version";
 import {
   type Builder,
   BuilderContext,
@@ -42,6 +41,7 @@ import {
   useBuilderState,
 } from "./use-builder";
 import { useFailing } from "./use-failing";
+import { VersionTags } from "./version-tags";
 import { WorkflowCommands } from "./workflow-commands";
 
 /** As many tags as the head has room for. */
@@ -91,7 +91,7 @@ function Head() {
           </span>
           {isEdit && <History />}
           <Saved />
-          <Versions />
+          <VersionTags onDeploy={() => setDeploys(true)} />
           {builder.stuck !== undefined && (
             <Button
               keys={shortcuts.save.keys}
@@ -266,27 +266,6 @@ function Saved() {
         </>
       )}
     </span>
-  );
-}
-
-/** The version that is live, and how the saved draft differs from it. */
-function Versions() {
-  const { onServer } = useBuilder();
-  const live = useLiveVersion();
-  const found = useMemo(() => (live ? differences(onServer, live) : []), [onServer, live]);
-  if (live === null) return <Tag kind="draft">not deployed</Tag>;
-  if (live === undefined) return null;
-  return (
-    <>
-      <Tag kind="live">v{live.version} live</Tag>
-      {found.length > 0 && (
-        <Tag kind="draft">
-          <span>
-            draft<span className="only-wide">, {plural(found.length, "change")}</span>
-          </span>
-        </Tag>
-      )}
-    </>
   );
 }
 
