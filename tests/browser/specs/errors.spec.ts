@@ -7,6 +7,11 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
   const server = await startServer();
   const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${server.key}` }, reducedMotion: "reduce", baseURL: server.url });
   const page = await context.newPage();
+  await server.call("PUT", `/orgs/${server.org}`, { error_recipients: ["mill@northgate.example"] });
+  await page.goto("/errors");
+  await expect(page.getByText("No failed run in 30 days.")).toBeVisible();
+  await expect(page.getByText("goes to mill@northgate.example.")).toBeVisible();
+  await expectAccessible(page);
   const made = await workflow(server, "Changelogs", { post: step(`throw new RangeError("no such shelf");`) });
   await send(server, made, { shelf: "A1" });
   const side = page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: /^Errors/ });
@@ -23,6 +28,7 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
   await page.goBack();
   await about.getByRole("button", { name: "Resolve" }).click();
   await expect(page.getByText("No error is open.")).toBeVisible();
+  await expect(page.getByText("1 run failed in 30 days; none of their errors is open.")).toBeVisible();
   await expect(side).not.toContainText("open");
   await page.getByRole("button", { name: "Resolved" }).click();
   await expect(page).toHaveURL(/show=resolved/);

@@ -4,7 +4,7 @@ import { expect, expectAccessible, test } from "../fixtures/test.ts";
 import { step, workflow } from "../fixtures/workflows.ts";
 
 const code = `export default { name: "Orders", version: "1", props: { http: "$.interface.http" },
-  run({ body }) { this.$emit(body, { id: body.id, summary: "Order " + body.id }); } };`;
+  sampleEmit: { id: 7, city: "Oslo" }, run({ body }) { this.$emit(body, { id: body.id, summary: "Order " + body.id }); } };`;
 
 test("an event is found by its data, sent again to who listens now, and one is emitted by hand", async ({ browser }) => {
   const server = await startServer();
@@ -39,7 +39,8 @@ test("an event is found by its data, sent again to who listens now, and one is e
   await page.getByRole("button", { name: "Run now" }).first().click();
   const by = page.getByRole("dialog", { name: "Run now" });
   await by.getByRole("button", { name: "Emit it as it is" }).click();
-  await expect(by).toContainText("Its code does not run.");
+  await expect(by).toContainText("Its code does not run. It is the sample of the component.");
+  await expect(by.getByRole("textbox", { name: "Event" })).toContainText("Oslo");
   await by.getByRole("button", { name: "Emit it", exact: true }).click();
   await expect(by).toBeHidden();
   const runs = () => server.call<{ id: string }[]>("GET", `/workflows/${made.id}/runs`);

@@ -17,27 +17,41 @@ export function AsCommand({ commands, about }: { commands: () => Command[]; abou
         <span className="sr-narrow">As command</span>
       </Button>
       {open && (
-        <Dialog
-          open
-          onClose={() => setOpen(false)}
-          title="As command"
-          size="middle"
-          {...(about === undefined ? {} : { about })}
-        >
-          <div className="dialog-body">
-            {commands().map(({ name, text }) => (
-              <section key={name}>
-                <h3 className="small dim">{name}</h3>
-                <ShellBlock text={text} label={`Copy ${name}`} />
-              </section>
-            ))}
-            <p className="small dim">
-              The key is read from <code className="mono">MILLRACE_API_KEY</code>; make one under
-              Settings, API keys.
-            </p>
-          </div>
-        </Dialog>
+        <CommandsDialog commands={commands()} about={about} onClose={() => setOpen(false)} />
       )}
     </>
+  );
+}
+
+export function CommandsDialog({
+  commands,
+  about,
+  onClose,
+}: {
+  commands: readonly Command[];
+  about?: string | undefined;
+  onClose: () => void;
+}) {
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="As command"
+      size="middle"
+      {...(about === undefined ? {} : { about })}
+    >
+      <div className="dialog-body">
+        {commands.map(({ name, text }) => (
+          <section key={text}>
+            <h3 className="small dim">{name}</h3>
+            <ShellBlock text={text} label={`Copy ${name}`} />
+          </section>
+        ))}
+        <p className="small dim">
+          The key is read from <code className="mono">MILLRACE_API_KEY</code>; make one under
+          Settings, API keys.
+        </p>
+      </div>
+    </Dialog>
   );
 }

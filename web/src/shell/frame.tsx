@@ -26,6 +26,7 @@ import { ariaKeys, Keys } from "~/ui/keys";
 import { useRowKeys } from "~/ui/list-keys";
 import { Mark } from "~/ui/mark";
 import { Menu, MenuHead, MenuItem, MenuLine, MenuTick } from "~/ui/menu";
+import { HeadActs } from "~/ui/pane";
 import { monogram } from "~/ui/tag";
 import { Tip } from "~/ui/tip";
 import { say } from "~/ui/toast";
@@ -33,6 +34,7 @@ import { useBroughtPages } from "./brought-pages";
 import { ConnectionBanner } from "./connection";
 import { read, write } from "./local";
 import { groups, isHeldBy, isMarkedOn, type Place } from "./nav";
+import { PageCommands } from "./page-commands";
 import { prefer, preferencesOf } from "./preferences";
 import { remember, takeRemembered, useRemembered } from "./remembered";
 import { useSession } from "./session";
@@ -42,6 +44,9 @@ import { nextTheme, setTheme, type Theme, takeTheme, useTheme } from "./theme";
 const loadPalette = () => import("./palette");
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 const ShortcutSheet = lazy(async () => ({ default: (await import("./sheet")).ShortcutSheet }));
+
+/** One element for every page: a new one would render their heads anew. */
+const pageCommands = <PageCommands />;
 
 const RAIL_KEY = "millrace.rail";
 /**
@@ -209,7 +214,9 @@ export function Frame({
       <main className="main" id="main" tabIndex={-1}>
         <ConnectionBanner />
         {/* Another zone writes every time anew. */}
-        <Fragment key={zone}>{children}</Fragment>
+        <Fragment key={zone}>
+          <HeadActs value={pageCommands}>{children}</HeadActs>
+        </Fragment>
       </main>
       <BottomBar onMore={() => setPalette(true)} />
       <Suspense fallback={palette && <PaletteComes text={typed} onText={setTyped} />}>

@@ -4,15 +4,24 @@ import "./pane.css";
 import { Toggle } from "@base-ui/react/toggle";
 import { ToggleGroup } from "@base-ui/react/toggle-group";
 import { ChevronRight } from "lucide-react";
-import { Children, Fragment, type ReactNode } from "react";
+import { Children, createContext, Fragment, type ReactNode, use } from "react";
 import { cn } from "./cn";
+
+/** What the frame adds to the acts of a page. */
+export const HeadActs = createContext<ReactNode>(null);
 
 /** The head of a page: where one is on the left, what one can do on the right. */
 export function PageHead({ children, acts }: { children: ReactNode; acts?: ReactNode }) {
+  const added = use(HeadActs);
   return (
     <header className="head">
       {children}
-      {acts !== undefined && <div className="head-acts">{acts}</div>}
+      {(acts !== undefined || added !== null) && (
+        <div className="head-acts">
+          {added}
+          {acts}
+        </div>
+      )}
     </header>
   );
 }

@@ -35,8 +35,7 @@ export function NoneOpen() {
     <Empty title={failed.data === 0 ? `No failed run in ${DAYS_BACK} days.` : "No error is open."}>
       {failed.data !== undefined && failed.data > 0 && (
         <p>
-          {plural(failed.data, "run")} failed in {DAYS_BACK} days; the errors are resolved or
-          ignored.
+          {plural(failed.data, "run")} failed in {DAYS_BACK} days; none of their errors is open.
         </p>
       )}
       <p>
@@ -46,7 +45,7 @@ export function NoneOpen() {
           ` ${names.join(", ")} ${names.length === 1 ? "listens" : "listen"} to them.`}
       </p>
       <p>
-        <Link to="/settings/notifications" className="link">
+        <Link to="/settings" className="link">
           Change who is notified
         </Link>
       </p>

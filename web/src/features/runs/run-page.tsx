@@ -19,9 +19,10 @@ import { isFinal, type RunDetail } from "~/api/runs";
 import { useLive } from "~/api/stream";
 import { AsCommand } from "~/shell/as-command";
 import { curlOf, line } from "~/shell/command-line";
+import { linkTo } from "~/shell/link-to";
 import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
-import { useRefusal } from "~/shell/session";
+import { useRefusal, useSession } from "~/shell/session";
 import { shortcuts, useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { SkeletonRows } from "~/ui/banner";
@@ -54,6 +55,7 @@ export function RunPage({
   onShow: (shown: { step?: string | undefined; tab?: Tab | undefined }) => void;
 }) {
   const { data: run, error, refetch } = useQuery(runQuery(id));
+  const { org } = useSession();
   const goesOn = run !== undefined && !isFinal(run.status);
   useLive(goesOn ? `run:${id}` : undefined, ["run", id]);
   const planned = useQuery({
@@ -83,7 +85,7 @@ export function RunPage({
           size="sm"
           label="Copy the link"
           keys="y"
-          onClick={() => void copyLink()}
+          onClick={() => void copyLink(org.id)}
         />
       </PageHead>
       {error !== null && run === undefined && (
@@ -141,11 +143,12 @@ function Beside({ id }: { id: string }) {
   );
 }
 
-async function copyLink(): Promise<void> {
-  if (await copyText(window.location.href)) say({ title: "Link copied" });
+async function copyLink(org: string): Promise<void> {
+  if (await copyText(linkTo(window.location.href, org))) say({ title: "Link copied" });
 }
 
 function Acts({ run }: { run: RunDetail }) {
+  const { org } = useSession();
   const navigate = useNavigate();
   const replay = useReplay();
   const queries = useQueryClient();
@@ -164,7 +167,7 @@ function Acts({ run }: { run: RunDetail }) {
   const cancels = run.status === "queued" || run.status === "paused";
   useShortcuts({
     replay: isFinal(run.status) && refused === undefined ? open : () => {},
-    link: () => void copyLink(),
+    link: () => void copyLink(org.id),
     edit: run.isWorkflow ? edit : undefined,
     cancel: cancels && refused === undefined ? () => setAsks(true) : undefined,
   });
@@ -295,6 +298,7 @@ function triggerWord(run: RunDetail): string {
 }
 
 function ErrorActs({ run }: { run: RunDetail }) {
+  const { org } = useSession();
   const replay = useReplay();
   const refused = useRefusal("invoke");
   const step = run.isWorkflow ? run.error?.step : undefined;
@@ -302,7 +306,8 @@ function ErrorActs({ run }: { run: RunDetail }) {
     replay({ kind: "one", run: run.id, ...(step === undefined ? {} : { fromStep: step }) });
   useShortcuts({ replayStep: refused === undefined ? again : () => {} });
   const copy = async () => {
-    if (await copyText(issueText(run, window.location.href))) say({ title: "Copied as Markdown" });
+    if (await copyText(issueText(run, linkTo(window.location.href, org.id))))
+      say({ title: "Copied as Markdown" });
   };
   return (
     <div className="act-bar">
