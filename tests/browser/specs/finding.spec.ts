@@ -97,12 +97,15 @@ test("a delete says by name and number what goes with it", async ({ page, server
   await expect(page.getByRole("dialog").getByRole("list", { name: "What goes with it" })).toContainText("1 run that waits is cancelled");
 });
 
-test("Enter takes the first source that is found, and else the first example", async ({ page, server }) => {
+test("Enter takes the first source that is found, and else the first example", async ({ page }) => {
   await page.route("**/v1/components/search?*", async (route) => {
     const words = new URL(route.request().url()).searchParams.get("query");
     const found = words === "harbour rows" ? [{ key: "harbour-new-rows", name: "Harbour rows", description: "", version: "1.0.0", type: "source" }] : [];
     await route.fulfill({ json: { data: { components: found } } });
   });
+  await page.route("**/v1/components/registry/harbour-new-rows", (route) => route.fulfill({
+    json: { data: { id: null, key: "harbour-new-rows", name: "Harbour rows", version: "1.0.0", description: "", type: "source", code: "", configurable_props: [], published: false } },
+  }));
   await page.goto("/sources/new");
   const field = page.getByRole("textbox", { name: "Words, a key, an address or code" });
   await field.fill("harbour rows");
@@ -114,11 +117,10 @@ test("Enter takes the first source that is found, and else the first example", a
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/action=create&component=sc_/);
   await expect(page.getByRole("button", { name: "Deploy source" })).toBeVisible();
-  await server.call("GET", "/sources");
 });
 
 test("a component of an app leads to its page, whichever kind it is", async ({ page, server }) => {
-  await server.call("POST", "/apps", { name: "Quayside", name_slug: "quayside", auth_type: "keys", fields: [{ name: "token" }] });
+  await server.call("POST", "/apps", { name: "Quayside", name_slug: "quayside", auth_type: "keys" });
   await page.route("**/v1/components/search?*", (route) => route.fulfill({
     json: { data: { components: [{ key: "quayside-send", name: "Send", description: "", version: "1.0.0", type: "action" }] } },
   }));
