@@ -162,3 +162,23 @@ test("what this browser kept of a draft is discarded by name, and can be brought
   await expect(next.getByRole("textbox", { name: "Code of one" })).toContainText("typed here");
   expect(messages.splice(0).filter((message) => !/ERR_|Failed to fetch/.test(message))).toEqual([]);
 });
+
+test("the tag of a draft opens its difference, and from there it is deployed or discarded", async ({ page, server }) => {
+  const made = await workflow(server, "Drafted", { check: step("return 1;") }, { auto_deploy: false });
+  await server.call("POST", `/workflows/${made.id}/deploy`);
+  await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "check", code: step("return 2;") }] });
+  await page.goto(`/workflows/${made.id}/edit`);
+  const tag = page.getByRole("button", { name: "draft, 1 change against v1" });
+  await tag.click();
+  const difference = page.getByRole("dialog", { name: "Draft against v1" });
+  await expect(difference.getByRole("list", { name: "Changes", exact: true })).toContainText("check");
+  await expectAccessible(page);
+  await difference.getByRole("button", { name: "Deploy…" }).click();
+  await expect(page.getByRole("dialog", { name: "Deploy, against v1" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await tag.click();
+  await difference.getByRole("button", { name: "Discard the draft…" }).click();
+  await page.getByRole("button", { name: "Discard the draft", exact: true }).click();
+  await expect(page.getByText("The draft is what is live")).toBeVisible();
+  await expect(tag).toHaveCount(0);
+});

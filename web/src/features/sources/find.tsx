@@ -68,7 +68,7 @@ export function FindSource({
   const search = useSources(pasted.kind === "words" ? pasted.words : "");
   const enter = useEnterFirst(text, search.answer && firstOf(search.answer, fitting), (first) => {
     if ("key" in first) take({ key: first.key });
-    else if (refused === undefined) void choose(first.example);
+    else if (refused === undefined) save.mutate(first.example);
   });
   return (
     <div className={cn("find", aside && "is-aside")}>
