@@ -1,5 +1,6 @@
 //! Limits of keys with one scope: a key that may not read the history chooses no runs by it, and is
-//! shown no choice of others; a key that only reads reaches what an address that it is shown allows.
+//! shown no choice of others; a key that only reads reaches what an address that it is shown
+//! allows.
 
 use millrace_tests::{Server, answer, id};
 use reqwest::Method;

@@ -53,7 +53,8 @@ const MOVED: &[&str] = &[
 
 /// Fields of items that are those of what they stand in, or that others change: an earlier version
 /// is written back, too.
-const MOVED_WITHIN: &[&str] = &["id", "active", "created_at", "sealed_props", "warnings"];
+const MOVED_WITHIN: &[&str] =
+    &["id", "active", "created_at", "deployment_id", "sealed_props", "warnings"];
 
 /// The route's own names, against which an update is held.
 pub(crate) struct WrittenBack {

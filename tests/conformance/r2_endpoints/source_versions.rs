@@ -77,6 +77,8 @@ async fn runs_and_replays_have_versions(server: &Client) {
     let list = deployments(server, &source, "").await;
     let (three, two) = (list[0]["id"].clone(), list[1]["id"].clone());
     assert_eq!(renamed["deployment_id"], three);
+    let back = server.put(&path, &renamed).await.data();
+    assert_eq!(back["deployment_id"], three, "a record that is written back is no other version");
     let now = server.run_now(&source, json!({})).await;
     assert_eq!(
         said(server, &now).await,

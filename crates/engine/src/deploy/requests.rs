@@ -6,6 +6,28 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+/// Fields of a source's record, which a trigger shows.
+pub(super) const SHOWN_OF_SOURCES: &[&str] = &[
+    "user_id",
+    "owner_id",
+    "component_id",
+    "deployment_id",
+    "configured_props",
+    "sealed_props",
+    "configurable_props",
+    "active",
+    "inactive_reason",
+    "created_at",
+    "updated_at",
+    "name",
+    "name_slug",
+    "calls_per_isolate",
+    "concurrency",
+    "made_from",
+    "external_user_id",
+    "interfaces",
+];
+
 /// A trigger in a request.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]

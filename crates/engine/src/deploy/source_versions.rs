@@ -3,7 +3,7 @@
 use millrace_model::ids::{DeploymentId, SourceId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::record_tag::RecordTag;
-use millrace_model::source::{Source, SourceDeployment};
+use millrace_model::source::{Source, SourceDeployment, SourceSettings};
 use millrace_model::tenant::Caller;
 
 use crate::deploy::components::CodeRef;
@@ -119,10 +119,15 @@ impl Engine {
     }
 
     /// Whether two states of a source are different versions. Secrets are sealed anew each time, so
-    /// that they are compared opened.
+    /// that they are compared opened. Settings are compared by their effect: one that names its
+    /// default, as a record that is written back does, is no other.
     pub(crate) fn is_another_version(&self, old: &Source, new: &Source) -> bool {
         let opened = |source: &Source| {
             let mut content = source.content();
+            content.settings = SourceSettings {
+                calls_per_isolate: Some(source.settings.calls_per_isolate.unwrap_or(1)),
+                concurrency: source.limits.as_ref().and_then(|limits| limits.concurrency),
+            };
             self.0
                 .keyring
                 .open_props(source.id.as_str(), &mut content.configured_props)

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::checks::checked_note;
 use crate::deploy::language::{JAVASCRIPT, entry_in_language};
-use crate::deploy::requests::{StepRequest, TriggerRequest};
+use crate::deploy::requests::{SHOWN_OF_SOURCES, StepRequest, TriggerRequest};
 use crate::deploy::settings::settings_of;
 use crate::deploy::updates::UpdateWorkflow;
 use crate::tenants::request_secrets::keep_credentials;
@@ -49,27 +49,6 @@ const SHOWN_OF_TRIGGERS: &[&str] =
 /// What an endpoint and a timer take.
 const OF_ENDPOINTS: &[&str] = &["customResponse", "custom_response", "auth"];
 const OF_TIMERS: &[&str] = &["intervalSeconds", "interval_seconds", "cron", "timezone"];
-/// Fields of a source's record, which a trigger shows.
-const SHOWN_OF_SOURCES: &[&str] = &[
-    "user_id",
-    "owner_id",
-    "component_id",
-    "configured_props",
-    "sealed_props",
-    "configurable_props",
-    "active",
-    "inactive_reason",
-    "created_at",
-    "updated_at",
-    "name",
-    "name_slug",
-    "calls_per_isolate",
-    "concurrency",
-    "made_from",
-    "external_user_id",
-    "interfaces",
-];
-
 /// Refuses a field that nobody reads.
 fn check_fields<'a>(
     field: &str,

@@ -1,6 +1,6 @@
-//! Pages of the keys of data stores and of the paths of file stores. Code may have put the code of a
-//! paused run into one: a caller that may not resume runs is shown none, and learns none from what
-//! a prefix or a cursor finds.
+//! Pages of the keys of data stores and of the paths of file stores. Code may have put the code of
+//! a paused run into one: a caller that may not resume runs is shown none, and learns none from
+//! what a prefix or a cursor finds.
 
 use std::future::Future;
 
