@@ -57,55 +57,34 @@ const MOVED_WITHIN: &[&str] =
     &["id", "active", "created_at", "deployment_id", "sealed_props", "warnings"];
 
 /// The route's own names, against which an update is held.
-pub(crate) struct WrittenBack {
-    known: Option<Arc<Known>>,
-    /// Fields that null takes away.
-    taken_away: &'static [&'static str],
-}
+pub(crate) struct WrittenBack(Option<Arc<Known>>);
 
 impl FromRequestParts<App> for WrittenBack {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Self::Rejection> {
-        let known = parts.extensions.get::<Arc<Known>>().cloned();
-        Ok(Self { known, taken_away: &[] })
+        Ok(Self(parts.extensions.get::<Arc<Known>>().cloned()))
     }
 }
 
 impl WrittenBack {
-    /// The handler takes these fields away where they are null.
-    pub(crate) fn taking_away(self, taken_away: &'static [&'static str]) -> Self {
-        Self { taken_away, ..self }
-    }
-
-    /// Refuses a read-only field whose value is another than `record` shows, and null for a field
-    /// that has a value and always will. The record is only read where such a field is given.
+    /// Refuses a read-only field whose value is another than `record` shows. The record is only read
+    /// where such a field is given.
     pub(crate) async fn check(
         &self,
         params: &Params,
         record: impl Future<Output = Result<Value, ApiError>>,
     ) -> Result<(), ApiError> {
-        let Some(known) = &self.known else { return Ok(()) };
-        let (unset, given): (Vec<_>, Vec<_>) = params
+        let Some(known) = &self.0 else { return Ok(()) };
+        let given: Vec<_> = params
             .0
             .iter()
-            .filter(|(name, value)| match known.declares(name) {
-                true => value.is_null() && !self.taken_away.contains(&name.as_str()),
-                false => known.shows_only(name) && !MOVED.contains(&name.as_str()),
-            })
-            .partition(|(name, _)| known.declares(name));
-        if unset.is_empty() && given.is_empty() {
+            .filter(|(name, _)| known.shows_only(name) && !MOVED.contains(&name.as_str()))
+            .collect();
+        if given.is_empty() {
             return Ok(());
         }
         let record = record.await?;
-        if let Some((name, _)) = unset.into_iter().find(|(name, _)| !is_nothing(&record[*name])) {
-            return Err(ApiError::field(
-                name,
-                format!(
-                    "`{name}` is null, and what it stands for cannot be taken away; give a value, or leave `{name}` out to keep what is there"
-                ),
-            ));
-        }
         match given
             .into_iter()
             .find(|(name, value)| !is_same(record.get(*name).unwrap_or(&Value::Null), value))
@@ -176,17 +155,6 @@ fn refused(name: &str, shown: &Value, given: &Value, settable: &[&str]) -> ApiEr
     match inner {
         Some((name, shown, given)) => refused(&name, shown, given, settable),
         None => ApiError::read_only_field(name, given, shown, settable),
-    }
-}
-
-/// Whether a record has no value in a field: null says as much.
-fn is_nothing(shown: &Value) -> bool {
-    match shown {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -116,13 +116,10 @@ impl<K: Hash + Eq, V: Clone> Records<K, V> {
         entries.insert(key, record);
     }
 
-    /// Removes a record that changed.
-    pub(crate) fn forget<Q: Hash + Eq + ?Sized>(&self, key: &Q)
-    where
-        K: Borrow<Q>,
-    {
+    /// Records that fit may have changed.
+    pub(crate) fn forget_where(&self, fits: impl Fn(&V) -> bool) {
         self.coherence.change();
-        self.entries.write().remove(key);
+        self.entries.write().retain(|_, record| !fits(record));
     }
 
     /// Any record may have changed.

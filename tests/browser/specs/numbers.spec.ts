@@ -57,7 +57,7 @@ test("thousands of runs are scrolled from end to end: few elements, little memor
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
       most = Math.max(most, await page.locator("*").count());
     }
-    await expect(status).toContainText(`Showing ${SCROLLED} `, { timeout: 100 });
+    await expect(status).toContainText(`Showing ${SCROLLED.toLocaleString("en")} `, { timeout: 100 });
   }).toPass({ timeout: 150_000 });
   expect(most).toBeLessThan(2_000);
   const session = await page.context().newCDPSession(page);

@@ -13,7 +13,7 @@ test("an error is copied for an issue without secrets, a page as a command, and 
   await expect(page.getByText("Copied as Markdown")).toBeVisible();
   const issue = await copied();
   expect(issue).toContain("## RangeError: weight of 0 g");
-  expect(issue).toContain(`[\`${run}\`](${page.url()})`);
+  expect(issue).toContain(`[\`${run}\`](${page.url()}?org=`);
   expect(issue).toContain("- Step: `print`");
   expect(issue).toContain('"token": "(masked)"');
   expect(issue).not.toContain("hunter2hunter2");

@@ -9,7 +9,7 @@ import { ReadAddress } from "~/features/sources/read-address";
 import { ReadFailed } from "~/shell/read-failed";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { DeployComponent } from "./-deploy-component";
 
 export default function NewSource({
@@ -35,9 +35,7 @@ export default function NewSource({
             </Button>
           )}
           <span className="grow" />
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
         </>
       }
     >

@@ -34,7 +34,9 @@ export function runsInWords(runs: VersionRuns | undefined): string {
   const total = runs.succeeded + runs.failed + runs.cancelled + runs.unfinished;
   if (total === 0) return "none";
   if (runs.failed === 0) return count(total);
-  return `${count(total)}, ${count(runs.failed)} failed (${Math.max(1, Math.round((100 * runs.failed) / total))} %)`;
+  const share = Math.round((100 * runs.failed) / total);
+  const shown = runs.failed === total ? 100 : Math.min(99, Math.max(1, share));
+  return `${count(total)}, ${count(runs.failed)} failed (${share === 0 ? "under 1" : shown} %)`;
 }
 
 /** Newest first, as the API gives them. */

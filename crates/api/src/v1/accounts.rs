@@ -320,11 +320,10 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     let account = id::<AccountId>("account", &text)?;
-    back.taking_away(&["external_user_id"])
-        .check(&params, async {
-            Ok(AccountOut::show(&app.engine.accounts().get(&caller, &account, false).await?))
-        })
-        .await?;
+    back.check(&params, async {
+        Ok(AccountOut::show(&app.engine.accounts().get(&caller, &account, false).await?))
+    })
+    .await?;
     let external_user_id = match params.0.get("external_user_id") {
         Some(Value::Null) => Some(None),
         _ => params.external_user()?.map(Some),

@@ -150,9 +150,10 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     let key = id::<ApiKeyId>("API key", &text)?;
-    back.taking_away(&["expires_at"])
-        .check(&params, async { Ok(ApiKeyOut::show(&app.engine.keys().get(&caller, &key).await?)) })
-        .await?;
+    back.check(&params, async {
+        Ok(ApiKeyOut::show(&app.engine.keys().get(&caller, &key).await?))
+    })
+    .await?;
     let key = app.engine.keys().update(&caller, &key, Input::read(&params)?).await?;
     Ok(Fields::of(&params).data(ApiKeyOut::show(&key)))
 }

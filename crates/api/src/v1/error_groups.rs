@@ -186,11 +186,10 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     let group = group_id(&group)?;
-    back.taking_away(&["note"])
-        .check(&params, async {
-            Ok(ErrorGroupRecordOut::show(&app.engine.error_groups().get(&caller, &group).await?))
-        })
-        .await?;
+    back.check(&params, async {
+        Ok(ErrorGroupRecordOut::show(&app.engine.error_groups().get(&caller, &group).await?))
+    })
+    .await?;
     let given = params.text("state")?.map(|text| state(&text)).transpose()?;
     let note = if params.0.contains_key("note") { Some(params.text("note")?) } else { None };
     let view = app.engine.error_groups().change(&caller, &group, given, note).await?;

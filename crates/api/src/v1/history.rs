@@ -124,7 +124,7 @@ pub(crate) async fn set_retention<E: Emitter>(
         let view = app.engine.retention().get(&caller, &owner).await?;
         Ok(RetentionOut::show(&owner, &view))
     };
-    back.taking_away(&["keep_days", "keep_count"]).check(&params, before).await?;
+    back.check(&params, before).await?;
     let given =
         |field: &str| params.0.contains_key(field).then(|| params.number(field)).transpose();
     let (days, count) = (given("keep_days")?, given("keep_count")?);

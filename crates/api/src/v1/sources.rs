@@ -192,11 +192,10 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let source = id("source", &source)?;
-    back.taking_away(&["made_from"])
-        .check(&params, async {
-            Ok(SourceOut::show(&app.engine.source(&caller, &source).await?, None, None))
-        })
-        .await?;
+    back.check(&params, async {
+        Ok(SourceOut::show(&app.engine.source(&caller, &source).await?, None, None))
+    })
+    .await?;
     check_made_props(&app, &caller, &source, &params).await?;
     let update = UpdateSource {
         code: code_of(&params)?,

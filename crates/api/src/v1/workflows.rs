@@ -79,15 +79,10 @@ pub(crate) async fn update(
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let workflow = id("workflow", &workflow)?;
-    back.taking_away(&["note", "made_from"])
-        .check(&params, async {
-            Ok(WorkflowOut::show(
-                &app.engine.workflow(&caller, &workflow).await?,
-                &app.config,
-                None,
-            ))
-        })
-        .await?;
+    back.check(&params, async {
+        Ok(WorkflowOut::show(&app.engine.workflow(&caller, &workflow).await?, &app.config, None))
+    })
+    .await?;
     if params.0.contains_key("triggers") || params.0.contains_key("steps") {
         check_parts(
             &params,

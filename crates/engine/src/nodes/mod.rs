@@ -213,7 +213,8 @@ impl Engine {
     /// A source or workflow changed: its live version, endpoints and everyone's listeners are read
     /// anew.
     pub(crate) fn forget_owner(&self, owner: &str) {
-        self.0.programs.forget(owner);
+        // Its versions too: one that was deleted runs no more.
+        self.0.programs.forget_where(|program| program.identity().owner.as_str() == owner);
         self.0.cache.forget_owner(owner);
     }
 

@@ -40,6 +40,12 @@ export function CancelDialog({
   const many = "runs" in wanted ? wanted.runs.length : counted.data;
   const cancel = useMutation({
     mutationFn: async () => {
+      const [only, ...others] = "runs" in wanted ? wanted.runs : [];
+      // A choice of runs needs more of a role than one run that is named.
+      if (only !== undefined && others.length === 0) {
+        await data(client.POST("/v1/runs/{id}/cancel", { params: { path: { id: only } } }));
+        return { cancelled: 1, of: 1 };
+      }
       const chosen = "runs" in wanted ? { ids: [...wanted.runs] } : wanted.filter;
       const done = await data(client.POST("/v1/runs/cancel", { body: { filter: { ...chosen } } }));
       return { cancelled: done.cancelled, of: many ?? done.matching };

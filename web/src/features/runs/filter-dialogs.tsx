@@ -92,7 +92,10 @@ export function AskBetween({
   const zone = shownZone();
   const [fromText, setFrom] = useState(typedOf(had?.from, zone));
   const [toText, setTo] = useState(typedOf(had?.to, zone));
-  const [from, to] = [timeOf(fromText, zone), timeOf(toText, zone)];
+  // A field shows no seconds: a time that was not changed keeps its own.
+  const keeping = (text: string, had: number | undefined) =>
+    text === typedOf(had, zone) ? had : timeOf(text, zone);
+  const [from, to] = [keeping(fromText, had?.from), keeping(toText, had?.to)];
   const problem =
     from === undefined && to === undefined
       ? "Give at least one time first."

@@ -8,7 +8,7 @@ import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
 import { body, client } from "~/api/client";
 import { textOf } from "~/api/json";
-import { ALL_MAX, allOf } from "~/api/queries";
+import { ALL_MAX, allOf, PAGE_MAX } from "~/api/queries";
 import { isFinal, type RunDetail } from "~/api/runs";
 import { useLive } from "~/api/stream";
 import { count, shortId } from "~/ui/format";
@@ -42,8 +42,11 @@ const traceQuery = (trace: string) => ({
 export function useKin(run: RunDetail | undefined) {
   const trace = textOf(run?.context.trace_id) ?? "";
   const goesOn = run !== undefined && !isFinal(run.status);
-  useLive(goesOn ? "runs" : undefined, traceQuery(trace).queryKey);
-  return useQuery({ ...traceQuery(trace), enabled: trace !== "" });
+  const found = useQuery({ ...traceQuery(trace), enabled: trace !== "" });
+  // What takes several requests is not read again with each run of the organization.
+  const isLong = (found.data?.length ?? 0) >= PAGE_MAX;
+  useLive(goesOn && !isLong ? "runs" : undefined, traceQuery(trace).queryKey);
+  return found;
 }
 
 export function Kin({ run }: { run: RunDetail }) {

@@ -83,7 +83,7 @@ function Asks({
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
-  const { had, live, draft, changed, error, again } = usePlans(run);
+  const { had, live, draft, changed, error, again, isLoading } = usePlans(run);
   const choices = choicesOf({ had, live, draft });
   const [wanted, setWanted] = useState<Version>("live");
   const version = choices.find((each) => each.version === wanted) ?? choices[0];
@@ -217,7 +217,9 @@ function Asks({
           <h3>With the code of</h3>
           {error !== null && <ReadFailed what="The versions" error={error} again={again} />}
           {choices.length === 0 && error === null && (
-            <p className="pick-alone">Reading the versions…</p>
+            <p className="pick-alone">
+              {isLoading ? "Reading the versions…" : "The code that is deployed"}
+            </p>
           )}
           {choices.length > 0 && (
             <RadioGroup

@@ -29,7 +29,9 @@ const COUNTED_MAX = 100_000;
 
 /** What an event is typed for: runs of one workflow or source, whichever of them. */
 const keptName = ({ owner, group, filter }: Many): string =>
-  group ?? Object.values(owner ?? {})[0] ?? String(filter?.owner_id);
+  group ??
+  Object.values(owner ?? {})[0] ??
+  (filter?.owner_id === undefined ? "many" : String(filter.owner_id));
 
 export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: () => void }) {
   const navigate = useNavigate();

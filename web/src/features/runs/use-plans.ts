@@ -22,6 +22,7 @@ export function usePlans(run: RunDetail): {
   /** Why a version could not be read. */
   error: Error | null;
   again: () => unknown;
+  isLoading: boolean;
 } {
   const { isWorkflow, ownerId, deploymentId = "" } = run;
   const own = useQuery({
@@ -47,6 +48,7 @@ export function usePlans(run: RunDetail): {
   const failed = reads.filter(({ error }) => error !== null);
   const state = {
     error: failed[0]?.error ?? null,
+    isLoading: reads.some((read) => read.isLoading),
     again: () => Promise.all(failed.map(({ refetch }) => refetch())),
   };
   return isWorkflow

@@ -108,7 +108,7 @@ export function showingWords(shown: number, total: number | undefined, says: str
   if (total === undefined) return "";
   const of =
     total >= COUNTED_MAX
-      ? `${count(COUNTED_MAX)} runs or more`
+      ? `${count(Math.max(COUNTED_MAX, shown))} runs or more`
       : plural(Math.max(total, shown), "run");
   return `Showing ${count(shown)} of ${of} ${says}`;
 }

@@ -149,7 +149,7 @@ export function Configure({
       className="scroll configure"
       onSubmit={(event) => {
         event.preventDefault();
-        if (form.reveal()) save.mutate("ask");
+        if (!save.isPending && form.reveal()) save.mutate("ask");
       }}
     >
       <Fields className="fields" refused={refused}>
@@ -196,7 +196,9 @@ export function Configure({
         record={source.id}
         fields={clashes.map(({ name }) => (name === NAME ? "name" : "configured_props"))}
         changes={clashes}
-        onDecide={(mine) => save.mutate(mine ? "mine" : "theirs")}
+        onDecide={(mine) => {
+          if (!save.isPending) save.mutate(mine ? "mine" : "theirs");
+        }}
       />
       <div className="configure-bar">
         <Button

@@ -66,6 +66,7 @@ export function SourceEvents({
   const notShown = skippedWords(skipped);
   const rate = paused ? 0 : rateOf(all, events.dataUpdatedAt);
   const [base, setBase] = useState<Found | undefined>(undefined);
+  const [runs, setRuns] = useState(false);
   const channels = new Set(all.map((event) => event.metadata.name));
   const oneChannel = channels.size < 2;
   const { index, setCurrent } = useListKeys({
@@ -94,6 +95,8 @@ export function SourceEvents({
   };
   return (
     <div className="source-cols scroll in-order">
+      {/* Not within the empty list, which goes with the first event. */}
+      {runs && <RunNow source={source} onClose={() => setRuns(false)} />}
       <section className="source-left" aria-label="Events">
         <div className="bar tail-bar">
           <Button
@@ -154,7 +157,7 @@ export function SourceEvents({
             </Empty>
           )}
           {events.isSuccess && all.length === 0 && asked === "" && (
-            <NoEvent source={source} endpoint={endpoint} />
+            <NoEvent source={source} endpoint={endpoint} onRun={() => setRuns(true)} />
           )}
           {all.length > 0 && shown.length === 0 && (
             <Empty title="None of the events shown matches.">
@@ -250,8 +253,15 @@ export function SourceEvents({
   );
 }
 
-function NoEvent({ source, endpoint }: { source: Source; endpoint: string | undefined }) {
-  const [runs, setRuns] = useState(false);
+function NoEvent({
+  source,
+  endpoint,
+  onRun,
+}: {
+  source: Source;
+  endpoint: string | undefined;
+  onRun: () => void;
+}) {
   const refused = useRefusal("invoke");
   return (
     <Empty title="No event yet.">
@@ -272,10 +282,9 @@ function NoEvent({ source, endpoint }: { source: Source; endpoint: string | unde
           <ShellBlock text={line`curl ${endpoint} -d 'hello=world'`} />
         </>
       )}
-      <Button icon={Play} refused={refused} onClick={() => setRuns(true)}>
+      <Button icon={Play} refused={refused} onClick={onRun}>
         Run now
       </Button>
-      {runs && <RunNow source={source} onClose={() => setRuns(false)} />}
     </Empty>
   );
 }

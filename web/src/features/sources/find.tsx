@@ -68,7 +68,7 @@ export function FindSource({
   const search = useSources(pasted.kind === "words" ? pasted.words : "");
   const enter = useEnterFirst(text, search.answer && firstOf(search.answer, fitting), (first) => {
     if ("key" in first) take({ key: first.key });
-    else if (refused === undefined) save.mutate(first.example);
+    else if (refused === undefined && !save.isPending) save.mutate(first.example);
   });
   return (
     <div className={cn("find", aside && "is-aside")}>
@@ -91,6 +91,7 @@ export function FindSource({
           if (event.key !== "Enter" || event.shiftKey || pasted.kind === "code") return;
           if (event.nativeEvent.isComposing) return;
           event.preventDefault();
+          if (event.repeat) return;
           if (pasted.kind === "url") take({ url: pasted.url });
           else if (pasted.kind === "key") take({ key: pasted.key });
           else if (pasted.words !== "") enter();
