@@ -185,7 +185,7 @@ impl Workbench {
                 .runner
                 .call(
                     isolate.clone(),
-                    Call { body: to_raw_value(&body)?, timeout: RUN_TIMEOUT, first_step: None },
+                    Call { body: to_raw_value(&body)?, timeout: RUN_TIMEOUT, steps: Vec::new() },
                     sink.clone(),
                 )
                 .await;
@@ -257,7 +257,7 @@ impl Workbench {
             .runner
             .call(
                 isolate.clone(),
-                Call { body, timeout: DESCRIBE_TIMEOUT, first_step: None },
+                Call { body, timeout: DESCRIBE_TIMEOUT, steps: Vec::new() },
                 Arc::new(Ignore),
             )
             .await;

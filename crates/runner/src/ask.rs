@@ -12,6 +12,10 @@ use crate::wire::{self, WireError};
 /// Asks of a call that may be unanswered; the runtime holds further ones back, so that one more is
 /// a violation.
 const OPEN_MAX: usize = 100;
+/// Asks of a call in all: more than the server answers, so that what it refuses has a bound too.
+const ASKS_MAX: u32 = 110_000;
+/// Bytes of the frames of all asks of a call.
+const ASKS_BYTES_MAX: usize = 4 << 30;
 /// Answers of one host that are worked on, or wait to be written, at once: a host that does not
 /// read holds up only itself.
 const TURNS: usize = 16;
@@ -124,9 +128,24 @@ impl Desk {
 pub(crate) struct Asks {
     open: Arc<AtomicUsize>,
     newest: u64,
+    count: u32,
+    bytes: usize,
 }
 
 impl Asks {
+    /// Counts the frame of an ask; why it is one too many.
+    pub(crate) fn count(&mut self, bytes: usize) -> Result<(), String> {
+        self.count += 1;
+        self.bytes += bytes;
+        if self.count > ASKS_MAX || self.bytes > ASKS_BYTES_MAX {
+            return Err(format!(
+                "the run asked data stores, file stores and workflows more than {ASKS_MAX} times, or sent them more than {} GiB, the limit; split the work into several runs",
+                ASKS_BYTES_MAX >> 30
+            ));
+        }
+        Ok(())
+    }
+
     /// Takes an ask in; None: it is too large, and was answered so.
     pub(crate) fn open(
         &mut self,
@@ -157,5 +176,20 @@ impl Asks {
             return Ok(None);
         }
         Ok(Some(Ask { kind, payload: payload.to_owned(), reply }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asks_of_a_call_have_a_bound_in_number_and_in_bytes() {
+        let (mut many, mut large) = (Asks::default(), Asks::default());
+        assert!((0..ASKS_MAX).all(|_| many.count(60).is_ok()));
+        assert!((0..4096).all(|_| large.count(1 << 20).is_ok()));
+        for asks in [&mut many, &mut large] {
+            assert!(asks.count(60).is_err_and(|said| said.contains("110000 times")));
+        }
     }
 }

@@ -7,8 +7,6 @@ use base64::Engine as _;
 use bytes::Bytes;
 use millrace_model::egress::Refusal;
 use millrace_model::http::check_headers;
-use millrace_model::json;
-use millrace_model::pause::PauseKind;
 use millrace_model::run::LogLevel;
 use millrace_model::{Clock as _, SystemClock};
 use serde_json::value::RawValue;
@@ -16,15 +14,9 @@ use tokio::sync::oneshot;
 
 use crate::ask::{Asks, Desk};
 use crate::ended_call::EndedCall;
-use crate::types::{
-    CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse,
-};
-use crate::wire::{FromHost, StepState, WireError, WireFailure, WirePause};
-
-/// The most characters of an error's class.
-const CODE_CHARS_MAX: usize = 200;
-/// The most bytes of an error's text that are kept.
-const STACK_BYTES_MAX: usize = 64 << 10;
+use crate::reported::{checked_object, checked_pause, cut, thrown};
+use crate::types::{CallDone, CallFailure, Effect, EffectSink, FailureKind, HttpResponse};
+use crate::wire::{FromHost, StepState, WireError};
 
 /// What a line of output counts beside its text, bytes: empty lines need room too.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -32,8 +24,10 @@ pub(crate) const LINE_BYTES: usize = 64;
 /// server, and keeps nothing.
 const FLOOD_FACTOR: usize = 256;
 
-/// Frames that only show how far a step is: far more than the runtime sends of a hundred steps.
+/// Frames that only show how far a step is, bytes and number: far more than the runtime sends of a
+/// hundred steps.
 const SHOWN_BYTES_MAX: usize = 512 << 20;
+const SHOWN_MAX: usize = 200_000;
 /// Props of a step that are shown, bytes; the runtime keeps them to a fourth.
 const SHOWN_PROPS_BYTES_MAX: usize = 64 << 10;
 /// Events that a call may emit, and what it may send, in all: each is stored and delivered by
@@ -51,9 +45,12 @@ pub(crate) struct UnderWay {
     end: oneshot::Sender<Ended>,
     log_bytes_max: usize,
     log_bytes: usize,
+    /// Bytes of frames with lines of output, kept or not.
+    log_frame_bytes: usize,
     result_bytes_left: usize,
     result_bytes_max: usize,
-    /// Bytes of frames that only show how far a step is.
+    /// Frames that only show how far a step is, and their bytes.
+    shown: usize,
     shown_bytes: usize,
     /// Events that it emitted, and what it sent.
     emits: usize,
@@ -62,6 +59,8 @@ pub(crate) struct UnderWay {
     refused: BTreeSet<Refusal>,
     /// The step that was started and is not finished.
     step: Option<String>,
+    /// The steps that may be started after it.
+    steps: std::vec::IntoIter<String>,
     asks: Asks,
     /// It said that it awaits something.
     pub(crate) awaits: bool,
@@ -83,22 +82,26 @@ impl UnderWay {
     pub(crate) fn new(
         sink: Arc<dyn EffectSink>,
         end: oneshot::Sender<Ended>,
-        first_step: Option<String>,
+        steps: Vec<String>,
         log_bytes_max: usize,
         result_bytes_max: usize,
     ) -> Self {
+        let mut steps = steps.into_iter();
         Self {
             sink,
             end,
             log_bytes_max,
             log_bytes: 0,
+            log_frame_bytes: 0,
             result_bytes_left: result_bytes_max,
             result_bytes_max,
+            shown: 0,
             shown_bytes: 0,
             emits: 0,
             logs_cut: false,
             refused: BTreeSet::new(),
-            step: first_step,
+            step: steps.next(),
+            steps,
             asks: Asks::default(),
             awaits: false,
             entered: false,
@@ -135,9 +138,29 @@ impl UnderWay {
         ask: u64,
         kind: String,
         payload: &RawValue,
-    ) -> Result<(), WireError> {
+        bytes: usize,
+    ) -> Result<After, WireError> {
+        if let Err(message) = self.asks.count(bytes) {
+            return Ok(After::OverWithHost(self.payload_too_large(message)));
+        }
         if let Some(ask) = self.asks.open(desk, id, ask, kind, payload)? {
             self.sink.ask(ask);
+        }
+        Ok(After::GoesOn)
+    }
+
+    /// Takes the frame that reports, once, that the call awaits something.
+    pub(crate) fn awaits_now(&mut self) -> Result<(), WireError> {
+        if std::mem::replace(&mut self.awaits, true) {
+            return Err(WireError::OutOfOrder("`awaits` twice"));
+        }
+        Ok(())
+    }
+
+    /// Takes the frame that reports, once, that the code of the call has begun.
+    pub(crate) fn entered_now(&mut self) -> Result<(), WireError> {
+        if std::mem::replace(&mut self.entered, true) {
+            return Err(WireError::OutOfOrder("`entered` twice"));
         }
         Ok(())
     }
@@ -148,7 +171,11 @@ impl UnderWay {
         let is_shown =
             matches!(frame, FromHost::Step { state: StepState::Props | StepState::Exported, .. });
         if is_shown {
+            self.shown += 1;
             self.shown_bytes += bytes;
+            if self.shown > SHOWN_MAX {
+                return Err(WireError::OutOfOrder("more of how far its steps are than allowed"));
+            }
             if self.shown_bytes > SHOWN_BYTES_MAX {
                 return Ok(After::OverWithHost(self.too_large()));
             }
@@ -172,7 +199,10 @@ impl UnderWay {
         }
         let owned = |raw: &RawValue| raw.to_owned();
         let effect = match frame {
-            FromHost::Log { level, text, ts, .. } => return Ok(self.log(&level, text, ts)),
+            FromHost::Log { level, text, ts, .. } => {
+                self.log(&level, text, ts);
+                return Ok(self.log_flood(bytes));
+            }
             FromHost::Emit { event, meta, .. } => {
                 Effect::Emit { event: event.map(owned), meta: meta.map(owned) }
             }
@@ -201,6 +231,11 @@ impl UnderWay {
                 Effect::Respond(HttpResponse { status, headers, body, immediate })
             }
             FromHost::Step { namespace, state: StepState::Started, .. } => {
+                // So what unfinished steps exported is held of one step at a time, and of the
+                // workflow's own only.
+                if self.step.is_some() || !self.steps.any(|step| step == namespace) {
+                    return Err(WireError::OutOfOrder("a step that is not the next one"));
+                }
                 self.step = Some(namespace.clone());
                 Effect::StepStarted { namespace }
             }
@@ -227,10 +262,12 @@ impl UnderWay {
             FromHost::Step {
                 namespace, state: StepState::Finished, duration_ms, exports, ..
             } => {
-                self.step = None;
                 let exports =
                     exports.ok_or(WireError::OutOfOrder("a finished step without exports"))?;
                 checked_object(exports, "a finished step's exports")?;
+                if self.step.take().as_ref() != Some(&namespace) {
+                    return Err(WireError::OutOfOrder("the end of a step that is not under way"));
+                }
                 Effect::StepFinished {
                     namespace,
                     duration_ms: duration_ms as u64,
@@ -285,8 +322,7 @@ impl UnderWay {
                 "the exports of the step `{namespace}` are not kept: the run would leave more than {} bytes",
                 self.result_bytes_max
             );
-            // One line is no flood.
-            let _ = self.log("warn", text, SystemClock.now().0);
+            self.log("warn", text, SystemClock.now().0);
         }
         Ok(())
     }
@@ -304,29 +340,34 @@ impl UnderWay {
         if self.refused.len() <= REFUSALS_KEPT {
             self.sink.refused(refusal);
         }
-        // Far too few to be a flood.
-        let _ = self.log("warn", text, SystemClock.now().0);
+        self.log("warn", text, SystemClock.now().0);
     }
 
-    fn log(&mut self, level: &str, text: String, ts_ms: i64) -> After {
+    fn log(&mut self, level: &str, text: String, ts_ms: i64) {
         self.log_bytes = self.log_bytes.saturating_add(text.len() + LINE_BYTES);
-        if self.log_bytes <= self.log_bytes_max && !self.logs_cut {
-            self.sink.effect(Effect::Log { level: LogLevel::parse(level), text, ts_ms });
-        } else if !self.logs_cut {
-            self.logs_cut = true;
-            self.sink.effect(Effect::Log {
-                level: LogLevel::Warn,
-                text: "[the output of this run is longer than is kept; the rest is cut]".into(),
-                ts_ms,
-            });
-        } else if self.log_bytes > self.log_bytes_max.saturating_mul(FLOOD_FACTOR) {
-            let limit = self.log_bytes_max.saturating_mul(FLOOD_FACTOR);
-            let failure = self.payload_too_large(format!(
-                "the run wrote more than {limit} bytes of output, the limit; write less of it"
-            ));
-            return After::OverWithHost(failure);
+        if self.logs_cut {
+            return;
         }
-        After::GoesOn
+        let (level, text) = if self.log_bytes <= self.log_bytes_max {
+            (LogLevel::parse(level), text)
+        } else {
+            self.logs_cut = true;
+            let cut = "[the output of this run is longer than is kept; the rest is cut]";
+            (LogLevel::Warn, cut.to_owned())
+        };
+        self.sink.effect(Effect::Log { level, text, ts_ms });
+    }
+
+    /// Counts a frame with a line by its own size, of which the line may be a small part.
+    fn log_flood(&mut self, bytes: usize) -> After {
+        self.log_frame_bytes = self.log_frame_bytes.saturating_add(bytes + LINE_BYTES);
+        let limit = self.log_bytes_max.saturating_mul(FLOOD_FACTOR);
+        if self.log_frame_bytes <= limit {
+            return After::GoesOn;
+        }
+        After::OverWithHost(self.payload_too_large(format!(
+            "the run wrote more than {limit} bytes of output, the limit; write less of it"
+        )))
     }
 
     fn too_large(&self) -> CallFailure {
@@ -345,71 +386,4 @@ impl UnderWay {
             namespace: self.step(),
         }
     }
-}
-
-/// The longest pause, milliseconds: a year.
-const PAUSE_MS_MAX: f64 = 365.0 * 24.0 * 3600.0 * 1000.0;
-
-/// The host checks these too, in the code's own stack; here they are an untrusted process's claims.
-fn checked_pause(pause: WirePause<'_>) -> Result<CallPaused, WireError> {
-    let kind = match pause.kind.as_str() {
-        "delay" => PauseKind::Delay,
-        "suspend" => PauseKind::Suspend,
-        "rerun" => PauseKind::Rerun,
-        _ => return Err(WireError::OutOfOrder("a pause of an unknown kind")),
-    };
-    if !(0.0..=PAUSE_MS_MAX).contains(&pause.ms) {
-        return Err(WireError::OutOfOrder(
-            "a pause that is longer than a year, or ends before it begins",
-        ));
-    }
-    pause.run.map_or(Ok(()), |run| checked_object(run, "the `run` of a pause"))?;
-    pause.exports.map_or(Ok(()), |exports| checked_object(exports, "a pause's exports"))?;
-    let owned = |raw: &RawValue| raw.to_owned();
-    Ok(CallPaused {
-        namespace: pause.namespace,
-        kind,
-        ms: pause.ms as i64,
-        duration_ms: pause.duration_ms as u64,
-        run: pause.run.map(owned),
-        exports: pause.exports.map(owned),
-    })
-}
-
-/// What a later attempt begins with is read then: here it is still this call's fault.
-fn checked_object(object: &RawValue, what: &str) -> Result<(), WireError> {
-    if json::is_object(object.get()) {
-        Ok(())
-    } else {
-        Err(WireError::Malformed(format!("{what} are no object, or are nested too deep")))
-    }
-}
-
-/// An error that the code threw.
-pub(crate) fn thrown(error: WireFailure, namespace: Option<String>) -> CallFailure {
-    // A class has one line, whatever code gave its error as a name.
-    let code: String = error
-        .code
-        .chars()
-        .take(CODE_CHARS_MAX)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    let code = code.trim();
-    CallFailure {
-        kind: FailureKind::Thrown,
-        code: if code.is_empty() { "Error".into() } else { code.to_owned() },
-        message: cut(error.message),
-        stack: cut(error.stack),
-        namespace,
-    }
-}
-
-/// Keeps the head of a long text and says so.
-fn cut(mut text: String) -> String {
-    if text.len() > STACK_BYTES_MAX {
-        let end = text.floor_char_boundary(STACK_BYTES_MAX);
-        text.truncate(end);
-        text.push_str("\n[cut]");
-    }
-    text
 }

@@ -16,6 +16,7 @@ mod node;
 mod outgoing;
 mod own_processor;
 mod processor;
+mod reported;
 mod runner;
 mod sandbox;
 mod shares;

@@ -172,7 +172,7 @@ impl Runner {
             under_way: UnderWay::new(
                 sink,
                 end,
-                call.first_step,
+                call.steps,
                 config.log_bytes_max,
                 config.result_bytes_max,
             ),

@@ -266,8 +266,8 @@ pub struct Call {
     pub body: Box<RawValue>,
     /// Wall-clock limit, from when a host has it.
     pub timeout: Duration,
-    /// The step that a workflow's call begins with: it counts as started when a host has the call.
-    pub first_step: Option<String>,
+    /// The steps of a workflow's call in order: the first counts as started when a host has it.
+    pub steps: Vec<String>,
 }
 
 /// What code does while it runs.

@@ -419,7 +419,7 @@ impl Engine {
             .runner
             .call(
                 isolate.clone(),
-                Call { body, timeout: DESCRIBE_TIMEOUT, first_step: None },
+                Call { body, timeout: DESCRIBE_TIMEOUT, steps: Vec::new() },
                 Arc::new(Ignore),
             )
             .await;

@@ -361,7 +361,7 @@ impl Engine {
         let outcome = self
             .0
             .runner
-            .call(isolate, Call { body, timeout: TIMEOUT, first_step: None }, sink.clone())
+            .call(isolate, Call { body, timeout: TIMEOUT, steps: Vec::new() }, sink.clone())
             .await;
         logs.append(&mut sink.logs.lock());
         match outcome.result {

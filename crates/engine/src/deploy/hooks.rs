@@ -56,7 +56,7 @@ impl Engine {
                     .runner
                     .call(
                         source.isolate.clone(),
-                        Call { body, timeout: self.0.config.source_timeout, first_step: None },
+                        Call { body, timeout: self.0.config.source_timeout, steps: Vec::new() },
                         sink.clone(),
                     )
                     .await

@@ -131,7 +131,7 @@ impl Engine {
             .runner
             .call(
                 isolate,
-                Call { body, timeout: TIMEOUT, first_step: Some(STEP.to_owned()) },
+                Call { body, timeout: TIMEOUT, steps: vec![STEP.to_owned()] },
                 sink.clone(),
             )
             .await;

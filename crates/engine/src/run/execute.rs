@@ -136,7 +136,8 @@ impl Engine {
         let mut carried = self.carried(held).await?;
         let held = &*held;
         if let Program::Workflow(workflow) = &*program {
-            carried.add_lost(held.attempt, next_step(workflow, &carried));
+            let struck = next_steps(workflow, &carried).next();
+            carried.add_lost(held.attempt, struck);
             if held.kind == RunKind::Live {
                 sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
             }
@@ -145,7 +146,7 @@ impl Engine {
         let (asked, waits) = (self.now(), Instant::now());
         let mut outcome = if tries > self.0.config.attempts_max {
             let step = if let Program::Workflow(workflow) = &*program {
-                next_step(workflow, &carried)
+                next_steps(workflow, &carried).next()
             } else {
                 None
             };
@@ -254,7 +255,7 @@ impl Engine {
                     source_call(&props, &source.dynamic_props, db.as_deref(), None, &held.event)?;
                 (
                     self.isolate_for(held, &source.isolate),
-                    Call { body, timeout: self.0.config.source_timeout, first_step: None },
+                    Call { body, timeout: self.0.config.source_timeout, steps: Vec::new() },
                 )
             }
             Program::Workflow(workflow) => {
@@ -273,7 +274,7 @@ impl Engine {
                 )?;
                 (
                     self.isolate_for(held, &workflow.isolate),
-                    Call { body, timeout, first_step: next_step(workflow, carried) },
+                    Call { body, timeout, steps: next_steps(workflow, carried).collect() },
                 )
             }
             Program::Damaged(program) => return Ok(damaged(&program.why)),
@@ -333,13 +334,12 @@ fn with_refusal_meant(failure: CallFailure, refusals: &[Refusal]) -> CallFailure
     with_refusals(failure, &meant)
 }
 
-/// The step that an attempt begins with: where earlier ones were lost, it is the one that was
-/// struck.
-fn next_step(workflow: &WorkflowProgram, carried: &Carried) -> Option<String> {
+/// The steps of an attempt in order. Where earlier attempts were lost, the first one was struck.
+fn next_steps(workflow: &WorkflowProgram, carried: &Carried) -> impl Iterator<Item = String> {
     workflow
         .namespaces
         .iter()
-        .find(|n| carried.steps.iter().all(|done| done.namespace != **n))
+        .filter(|n| carried.steps.iter().all(|done| done.namespace != **n))
         .cloned()
 }
 

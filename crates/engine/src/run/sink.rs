@@ -349,7 +349,8 @@ impl EffectSink for Collector {
                 });
                 match collected.steps.last_mut() {
                     Some(step) if step.namespace == namespace => {
-                        step.finished = Some((duration_ms, exports))
+                        step.finished = Some((duration_ms, exports));
+                        step.exported = None;
                     }
                     _ => {
                         let trace = StepTrace::new(namespace, self.engine.now());

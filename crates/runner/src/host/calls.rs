@@ -15,6 +15,11 @@ use crate::wire::WireError;
 
 /// Lines that may come of a call after its end; the runtime sends no more.
 const LATE_LINES_MAX: u64 = 100;
+/// Bytes of frames with lines of one call after its end, and of all frames of calls that were given
+/// up: as much as a call may write.
+const LATE_BYTES_MAX: usize = 64 << 20;
+/// Each of them counts so much beside its bytes: an empty one has to be read too.
+const LATE_FRAME_BYTES: usize = 64;
 /// Calls whose lines after their end are kept: the latest of a host.
 const ENDED_KEPT: usize = 64;
 /// How long calls of a host are taken to be that has served none: too long to give it another one
@@ -41,6 +46,9 @@ pub(super) struct Calls {
     pub(super) late: HashSet<u64>,
     /// Lines that came of calls after their end.
     late_lines: u64,
+    /// Bytes of their frames, and of those of calls that we gave up.
+    late_bytes: usize,
+    given_up_bytes: usize,
     /// The latest calls that ended, the oldest first, by id.
     pub(super) ended: VecDeque<(u64, EndedCall)>,
     /// Connections that were refused while it had no call: the log of its next call shows them.
@@ -67,6 +75,8 @@ impl Default for Calls {
             newest: 0,
             late: HashSet::new(),
             late_lines: 0,
+            late_bytes: 0,
+            given_up_bytes: 0,
             ended: VecDeque::new(),
             refused: BTreeSet::new(),
             left_running: false,
@@ -83,6 +93,7 @@ impl Calls {
         level: &str,
         text: String,
         ts_ms: i64,
+        bytes: usize,
     ) -> Result<(), WireError> {
         if id == 0
             || id > self.newest
@@ -92,11 +103,24 @@ impl Calls {
             return Err(WireError::UnknownCall);
         }
         self.late_lines += 1;
-        if self.late_lines > self.newest.saturating_mul(LATE_LINES_MAX) {
+        self.late_bytes = self.late_bytes.saturating_add(bytes);
+        let calls = usize::try_from(self.newest).unwrap_or(usize::MAX);
+        if self.late_lines > self.newest.saturating_mul(LATE_LINES_MAX)
+            || self.late_bytes > calls.saturating_mul(LATE_BYTES_MAX)
+        {
             return Err(WireError::OutOfOrder("more lines after the end of calls than allowed"));
         }
         if let Some((_, ended)) = self.ended.iter_mut().find(|(ended, _)| *ended == id) {
             ended.line(level, text, ts_ms);
+        }
+        Ok(())
+    }
+
+    /// Counts a frame of a call that was given up.
+    pub(super) fn count_given_up(&mut self, bytes: usize) -> Result<(), WireError> {
+        self.given_up_bytes = self.given_up_bytes.saturating_add(bytes + LATE_FRAME_BYTES);
+        if self.given_up_bytes > LATE_BYTES_MAX {
+            return Err(WireError::OutOfOrder("more of runs that are over than allowed"));
         }
         Ok(())
     }

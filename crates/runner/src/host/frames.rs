@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::call::{After, thrown};
+use crate::call::After;
 use crate::host::state::{HostState, Why};
 use crate::host::{ExitReason, Host, HostEvent, PROTOCOL};
+use crate::reported::thrown;
 use crate::types::{CallFailure, FailureKind};
 use crate::wire::{self, FromHost, WireError};
 
@@ -96,7 +97,7 @@ impl Host {
         let mut calls = self.calls.lock();
         let frame = match frame {
             FromHost::Log { late: true, level, text, ts, .. } => {
-                return calls.late_line(id, &level, text, ts).map(|()| None);
+                return calls.late_line(id, &level, text, ts, bytes.len()).map(|()| None);
             }
             frame => frame,
         };
@@ -106,27 +107,25 @@ impl Host {
             if !calls.late.contains(&id) {
                 return Err(WireError::UnknownCall);
             }
+            calls.count_given_up(bytes.len())?;
             if matches!(frame, FromHost::Done { .. }) {
                 calls.late.remove(&id);
             }
             return Ok(None);
         };
-        let frame = match frame {
-            FromHost::Awaits { .. } => {
-                call.awaits = true;
-                return Ok(None);
-            }
+        let left_running = matches!(&frame, FromHost::Done { left_running: true, .. });
+        let after = match frame {
+            FromHost::Awaits { .. } => return call.awaits_now().map(|()| None),
             FromHost::Entered { .. } => {
-                let is_new = !std::mem::replace(&mut call.entered, true);
-                return Ok((is_new && self.spec.in_order).then_some(HostEvent::Entered));
+                call.entered_now()?;
+                return Ok(self.spec.in_order.then_some(HostEvent::Entered));
             }
             FromHost::Ask { ask, kind, payload, .. } => {
-                return call.ask(&self.desk, id, ask, kind, payload).map(|()| None);
+                call.ask(&self.desk, id, ask, kind, payload, bytes.len())?
             }
-            frame => frame,
+            frame => call.frame(frame, bytes.len())?,
         };
-        let left_running = matches!(&frame, FromHost::Done { left_running: true, .. });
-        let (ended, with_host) = match call.frame(frame, bytes.len())? {
+        let (ended, with_host) = match after {
             After::GoesOn => return Ok(None),
             After::Over(ended) => (ended, false),
             After::OverWithHost(failure) => (Err(failure), true),

@@ -57,7 +57,7 @@ async fn call(
     );
     bench
         .runner
-        .call(Arc::new(isolate.clone()), Call { body, timeout: LONG, first_step: None }, sink)
+        .call(Arc::new(isolate.clone()), Call { body, timeout: LONG, steps: Vec::new() }, sink)
         .await
 }
 

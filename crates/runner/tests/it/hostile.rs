@@ -1,7 +1,10 @@
 //! Hosts that break the protocol: each ends itself and its own run only, while a neighbour goes on.
 
-use millrace_runner::{CallFailure, FailureKind};
+use std::sync::Arc;
+
+use millrace_runner::{Call, CallFailure, CallOutcome, FailureKind};
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use crate::support::{Bench, LONG, Recorder, SHORT, alive, failure, until, value};
 
@@ -115,6 +118,64 @@ async fn frames_out_of_order() {
 }
 
 #[tokio::test]
+async fn frames_that_a_call_sends_once() {
+    for t in ["awaits", "entered"] {
+        let code = format!("for (const n of [1, 2]) send({{ t: '{t}', id: call.id }});");
+        violates(&code, &format!("`{t}` twice")).await;
+    }
+}
+
+/// How a call of a workflow with the steps `a`, `b` and `c` ends whose host sends these frames.
+async fn steps(frames: &str) -> CallOutcome {
+    let bench =
+        Bench::fake(&format!("on.call = (call) => {{ const id = call.id; {frames} }};")).await;
+    let steps = ["a", "b", "c"].map(String::from).to_vec();
+    let body = RawValue::from_string(r#"{"kind":"workflow"}"#.into()).expect("JSON");
+    let call = Call { body, timeout: LONG, steps };
+    bench.runner.call(Arc::new(bench.isolate("steps", "")), call, Recorder::new()).await
+}
+
+/// So what a call's steps hold is what the workflow's own steps may.
+#[tokio::test]
+async fn steps_that_the_workflow_has_not_or_had_before() {
+    let state = |namespace: &str, state: &str| {
+        format!(
+            "send({{ t: 'step', id, namespace: '{namespace}', state: '{state}', exports: {{}} }});"
+        )
+    };
+    let (starts, ends) = (|n| state(n, "started"), |n| state(n, "finished"));
+    let next = "a step that is not the next one";
+    for (frames, said) in [
+        (starts("b"), next),
+        (format!("{}{}", ends("a"), starts("d")), next),
+        (format!("{}{}", ends("a"), starts("a")), next),
+        (format!("{}{}{}{}", ends("a"), starts("c"), ends("c"), starts("b")), next),
+        (ends("b"), "the end of a step that is not under way"),
+        (format!("{}{}", ends("a"), ends("a")), "the end of a step that is not under way"),
+    ] {
+        let failed = failure(steps(&frames).await);
+        assert_eq!(failed.kind, FailureKind::ProtocolViolation, "{frames}");
+        assert!(failed.message.contains(said), "{frames}: {}", failed.message);
+    }
+    let done = "done(id, 'well');";
+    let well = [ends("a"), starts("b"), ends("b"), starts("c"), ends("c"), done.into()].concat();
+    assert_eq!(value(steps(&well).await), json!("well"));
+}
+
+#[tokio::test]
+async fn a_flood_of_how_far_a_step_is() {
+    let failed = failure(
+        steps(
+            "const shown = framed(JSON.stringify({ t: 'step', id, namespace: 'a', state: 'exported', exports: {} }));
+             const pour = () => { while (socket.write(shown)) {} socket.once('drain', pour); }; pour();",
+        )
+        .await,
+    );
+    assert_eq!(failed.kind, FailureKind::ProtocolViolation);
+    assert!(failed.message.contains("how far its steps are"), "{}", failed.message);
+}
+
+#[tokio::test]
 async fn a_call_that_is_done_twice_is_done_and_its_host_is_not() {
     let bench =
         Bench::fake("attack = (call) => { done(call.id, process.pid); done(call.id, 'again'); };")
@@ -212,6 +273,38 @@ async fn a_flood_of_output() {
         (FailureKind::PayloadTooLarge, "PayloadTooLarge")
     );
     assert!(failure.message.contains("bytes of output"), "{}", failure.message);
+}
+
+/// A line counts by its whole frame.
+#[tokio::test]
+async fn a_flood_of_frames_with_little_output() {
+    let failure = attack(
+        "const line = framed(JSON.stringify({ t: 'log', id: call.id, level: 'x'.repeat(1 << 20), text: '', ts: 0 }));
+         const pour = () => { while (socket.write(line)) {} socket.once('drain', pour); }; pour();",
+    )
+    .await;
+    assert_eq!(failure.kind, FailureKind::PayloadTooLarge);
+    assert!(failure.message.contains("bytes of output"), "{}", failure.message);
+}
+
+/// Frames of a call that nobody waits for any more, in a process that has another.
+#[tokio::test]
+async fn a_flood_of_a_call_that_is_over() {
+    let bench = Bench::fake(
+        "attack = (call) => {};
+         on.cancel = (frame) => { send({ t: 'cancelled', id: frame.id });
+           const line = framed(JSON.stringify({ t: 'log', id: frame.id, level: 'log', text: 'x'.repeat(65536), ts: 0 }));
+           const pour = () => { while (socket.write(line)) {} socket.once('drain', pour); }; pour(); };",
+    )
+    .await;
+    let isolate = bench.isolate("over", "");
+    let log = Recorder::new();
+    let other = bench.spawn(&isolate, "hold", LONG, &log);
+    log.logged("holding").await;
+    let over = bench.call_for(&isolate, "attack", SHORT, &Recorder::new()).await;
+    assert_eq!(failure(over).kind, FailureKind::Timeout);
+    let failed = failure(other.await.expect("joins"));
+    assert!(failed.message.contains("more of runs that are over"), "{}", failed.message);
 }
 
 #[tokio::test]

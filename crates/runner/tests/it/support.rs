@@ -184,7 +184,7 @@ async fn call(
         &json!({ "kind": "source", "module": "m", "hook": null, "event": event, "props": {} }),
     )
     .expect("JSON");
-    runner.call(Arc::new(isolate), Call { body, timeout, first_step: None }, sink).await
+    runner.call(Arc::new(isolate), Call { body, timeout, steps: Vec::new() }, sink).await
 }
 
 /// What a call returned.

@@ -131,7 +131,7 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
     let call = |body: Value| Call {
         body: RawValue::from_string(body.to_string()).expect("JSON"),
         timeout: Duration::from_secs(60),
-        first_step: None,
+        steps: Vec::new(),
     };
     let neighbour = isolate("neighbour");
     let ask = async |isolate: &Arc<IsolateSpec>, body: Value| {
