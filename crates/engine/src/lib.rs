@@ -104,7 +104,7 @@ pub use observe::readiness::{FREE_BYTES_MIN, Readiness};
 pub use observe::retention::RetentionView;
 pub use observe::runs::{AskedStats, OwnerStats, RunStats};
 pub use observe::search::IndexedRuns;
-pub use observe::streams::{StepEnd, StreamItem};
+pub use observe::streams::{Lagged, StepEnd, StreamItem, StreamReader};
 pub use observe::traces::TraceConfig;
 pub use observe::views::{
     DeploymentView, ReplayView, RunView, SourceDeploymentView, SourceView, StepView, WorkflowView,

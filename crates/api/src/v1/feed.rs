@@ -5,14 +5,12 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use futures::{Stream, stream};
-use millrace_engine::{Engine, EngineError, StreamItem};
+use millrace_engine::{Engine, EngineError, Lagged, StreamItem, StreamReader};
 use millrace_model::event::{Event, EventFilter};
 use millrace_model::ids::EventId;
 use millrace_model::page::Page;
 use millrace_model::subscription::{DEFERRED, ERRORS};
 use millrace_model::tenant::Caller;
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::v1::position::{OUT_OF_ORDER_MS, Position};
 
@@ -33,7 +31,7 @@ pub(crate) struct Feed {
     owner: String,
     /// The channel asked for; none: all.
     name: Option<String>,
-    live: broadcast::Receiver<StreamItem>,
+    live: StreamReader,
     /// What the client has, or does not ask for.
     position: Position,
     /// The ordinal up to which it asked for nothing.
@@ -144,11 +142,10 @@ impl Feed {
                     self.behind = Some(EventId::from_ordinal(after.max(self.begin)));
                 }
                 Ok(_) => {}
-                Err(RecvError::Lagged(skipped)) => {
+                Err(Lagged(skipped)) => {
                     self.behind = Some(EventId::from_ordinal(self.position.low()));
                     return Some(Fed::Lag(skipped, self.position()));
                 }
-                Err(RecvError::Closed) => return None,
             }
         }
     }

@@ -4,14 +4,12 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use futures::{Stream, stream};
-use millrace_engine::{EngineError, ListedRun, RunFilter, StreamItem};
+use millrace_engine::{EngineError, Lagged, ListedRun, RunFilter, StreamItem, StreamReader};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::RunStatus;
 use millrace_model::tenant::Caller;
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use crate::App;
@@ -95,7 +93,7 @@ fn state(listed: &ListedRun) -> Shown {
 struct Feed {
     app: App,
     caller: Caller,
-    live: broadcast::Receiver<StreamItem>,
+    live: StreamReader,
     /// When the newest run was accepted that was shown.
     newest: Timestamp,
     shown: HashMap<RunId, Shown>,
@@ -119,11 +117,10 @@ impl Feed {
                 }
                 Ok(Ok(StreamItem::Missed(_))) => self.next_look = Instant::now(),
                 Ok(Ok(_)) => {}
-                Ok(Err(RecvError::Lagged(skipped))) => {
+                Ok(Err(Lagged(skipped))) => {
                     self.next_look = Instant::now();
                     self.waiting.push_back(Frame::Lag(skipped));
                 }
-                Ok(Err(RecvError::Closed)) => return None,
                 Err(_) => match self.look().await {
                     Ok(()) => {}
                     // Tried again: `dirty` is kept.

@@ -10,15 +10,15 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
 use futures::{Stream, StreamExt as _, stream};
-use millrace_engine::{EngineError, ErrorKind, RunState, RunView, SoFar, StreamItem};
+use millrace_engine::{
+    EngineError, ErrorKind, Lagged, RunState, RunView, SoFar, StreamItem, StreamReader,
+};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::page::Page;
 use millrace_model::run::{LogLine, Run, RunStatus};
 use millrace_model::tenant::Caller;
 use serde_json::Value;
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use crate::App;
@@ -115,7 +115,7 @@ struct Feed {
     run: RunId,
     /// What it did before the stream was opened and its record does not have.
     so_far: Fuse<SoFar>,
-    live: broadcast::Receiver<StreamItem>,
+    live: StreamReader,
     next_look: Instant,
     /// The status and attempt shown last.
     shown: Option<(RunStatus, i64)>,
@@ -143,8 +143,7 @@ impl Feed {
             }
             match timeout_at(self.next_look, self.live.recv()).await {
                 Ok(Ok(StreamItem::Run(run))) if run != self.run => {}
-                Ok(Err(RecvError::Lagged(skipped))) => return Some(Frame::Lag(skipped)),
-                Ok(Err(RecvError::Closed)) => return None,
+                Ok(Err(Lagged(skipped))) => return Some(Frame::Lag(skipped)),
                 Ok(Ok(StreamItem::Run(_) | StreamItem::Missed(_))) | Err(_) => {
                     match self.look().await {
                         Ok(_) => {}
@@ -172,7 +171,7 @@ impl Feed {
                 Some(Frame::Of("log", LogLineOut::show(&line, None)))
             }
             StreamItem::Step(run, namespace, end) if run == self.run => {
-                let shown = LiveStepOut::show(&namespace, end.as_ref(), None);
+                let shown = LiveStepOut::show(&namespace, end.as_deref(), None);
                 if end.is_some() {
                     self.steps.insert(namespace);
                 }
@@ -251,7 +250,7 @@ struct OwnerFeed {
     owner: String,
     /// Runs accepted before are shown only where something is heard of them.
     from: Timestamp,
-    live: broadcast::Receiver<StreamItem>,
+    live: StreamReader,
     /// The status and attempt shown last.
     shown: HashMap<RunId, (RunStatus, i64)>,
     waiting: VecDeque<Waiting>,
@@ -273,7 +272,7 @@ impl OwnerFeed {
                         Ok(())
                     }
                     Ok(Ok(StreamItem::Step(run, namespace, end))) => {
-                        let step = LiveStepOut::show(&namespace, end.as_ref(), Some(&run));
+                        let step = LiveStepOut::show(&namespace, end.as_deref(), Some(&run));
                         if !self.shown.contains_key(&run) {
                             self.waiting.push_back(Waiting::Run(run));
                         }
@@ -281,11 +280,10 @@ impl OwnerFeed {
                         Ok(())
                     }
                     Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..))) => Ok(()),
-                    Ok(Err(RecvError::Lagged(skipped))) => {
+                    Ok(Err(Lagged(skipped))) => {
                         self.waiting.push_back(Waiting::Frame(Frame::Lag(skipped)));
                         self.look().await
                     }
-                    Ok(Err(RecvError::Closed)) => return None,
                     // Another server may have them.
                     Ok(Ok(StreamItem::Missed(_))) | Err(_) => self.look().await,
                 },

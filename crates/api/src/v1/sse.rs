@@ -9,12 +9,11 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
-use millrace_engine::{EngineError, KeyWatch, StreamItem};
+use millrace_engine::{EngineError, KeyWatch, Lagged, StreamItem};
 use millrace_fair::Permit;
 use millrace_model::event::{Event, EventFilter};
 use millrace_model::ids::{EventId, OrgId, WorkflowId};
 use millrace_model::page::Page;
-use tokio_stream::wrappers::BroadcastStream;
 
 use crate::App;
 use crate::error::ApiError;
@@ -175,7 +174,8 @@ pub(crate) async fn logs<E: Emitter>(
     Path(owner): Path,
 ) -> Result<Response, ApiError> {
     let live = app.engine.stream(&caller, &emitter::<E>(owner)?).await?;
-    let lines = BroadcastStream::new(live).filter_map(|item| async move {
+    let items = stream::unfold(live, |mut live| async move { Some((live.recv().await, live)) });
+    let lines = items.filter_map(|item| async move {
         match item {
             Ok(StreamItem::Log(run, line)) => {
                 let shown = LogLineOut::show(&line, Some(&run));
@@ -185,9 +185,7 @@ pub(crate) async fn logs<E: Emitter>(
                 Some(SseEvent::default().comment("lines of other servers may have been missed"))
             }
             Ok(_) => None,
-            Err(tokio_stream::wrappers::errors::BroadcastStreamRecvError::Lagged(skipped)) => {
-                Some(lag_frame(skipped))
-            }
+            Err(Lagged(skipped)) => Some(lag_frame(skipped)),
         }
     });
     Ok(respond(lasting(lines, key)))

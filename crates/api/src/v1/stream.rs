@@ -9,14 +9,13 @@ use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
 use futures::stream::{BoxStream, SelectAll};
 use futures::{StreamExt as _, stream};
-use millrace_engine::StreamItem;
+use millrace_engine::{Lagged, StreamItem};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{RunId, SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::run::LogFilter;
 use millrace_model::tenant::Caller;
 use serde_json::json;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::App;
 use crate::error::ApiError;
@@ -200,10 +199,9 @@ async fn open(
                             }
                         }
                         Ok(_) => {}
-                        Err(RecvError::Lagged(skipped)) => {
+                        Err(Lagged(skipped)) => {
                             return Some(((Frame::Lag(skipped), None), (live, of)));
                         }
-                        Err(RecvError::Closed) => return None,
                     }
                 }
             });

@@ -337,9 +337,9 @@ impl Engine {
             .map(|result| result.steps)
             .unwrap_or_default();
         for step in steps.iter().skip(before.steps) {
-            let end = step
-                .duration_ms
-                .map(|duration_ms| StepEnd { duration_ms, exports: step.exports.get().to_owned() });
+            let end = step.duration_ms.map(|duration_ms| {
+                std::sync::Arc::new(StepEnd { duration_ms, exports: step.exports.get().to_owned() })
+            });
             self.0
                 .streams
                 .send(owner, || StreamItem::Step(id.clone(), step.namespace.clone(), end));

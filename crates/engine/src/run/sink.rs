@@ -345,7 +345,7 @@ impl EffectSink for Collector {
             Effect::StepFinished { namespace, duration_ms, exports } => {
                 self.engine.0.streams.send(&self.owner, || {
                     let end = StepEnd { duration_ms, exports: exports.get().to_owned() };
-                    StreamItem::Step(self.run_id.clone(), namespace.clone(), Some(end))
+                    StreamItem::Step(self.run_id.clone(), namespace.clone(), Some(Arc::new(end)))
                 });
                 match collected.steps.last_mut() {
                     Some(step) if step.namespace == namespace => {

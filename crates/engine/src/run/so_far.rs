@@ -62,9 +62,9 @@ impl Iterator for SoFar {
         if let Some(nth) = self.ended.next() {
             return call.look(|collected| {
                 let step = collected.steps.get(nth)?;
-                let end = step.finished.as_ref().map(|(duration_ms, exports)| StepEnd {
-                    duration_ms: *duration_ms,
-                    exports: exports.get().to_owned(),
+                let end = step.finished.as_ref().map(|(duration_ms, exports)| {
+                    let exports = exports.get().to_owned();
+                    Arc::new(StepEnd { duration_ms: *duration_ms, exports })
                 });
                 Some(StreamItem::Step(run, step.namespace.clone(), end))
             });
