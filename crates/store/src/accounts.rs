@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use millrace_model::account::{Account, App, Connection, ConnectionState};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, ConnectionId, OrgId};
+use millrace_model::ids::{AccountId, AppId, ConnectionId, OrgId};
 use millrace_model::page::{Listing, Page};
 
 use crate::StoreResult;
@@ -18,9 +18,11 @@ pub trait Accounts: Send + Sync + 'static {
     async fn put_app(&self, app: App) -> StoreResult<()>;
     /// An app that the organization registered, by slug.
     async fn app(&self, org: &OrgId, slug: &str) -> StoreResult<Option<App>>;
+    /// The same by its id.
+    async fn app_by_id(&self, org: &OrgId, id: &AppId) -> StoreResult<Option<App>>;
     /// The apps that the organization registered, by slug (at most 10,000), and the ids of those
-    /// whose rows cannot be read.
-    async fn list_apps(&self, org: &OrgId) -> StoreResult<Listing<App>>;
+    /// whose rows cannot be read. Of `page` only the room counts, which must do for all.
+    async fn list_apps(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<App>>;
     /// Stores an account.
     async fn create_account(&self, account: Account) -> StoreResult<()>;
     /// Replaces an account whose version is one less; `StateChanged` where another change came

@@ -239,7 +239,7 @@ pub fn row_bytes(table: &str) -> Option<&'static str> {
             "octet_length(code) + octet_length(manifest) + coalesce(octet_length(files), 0)"
         }
         "deployments" | "source_deployments" => "octet_length(content)",
-        "mail" => "octet_length(text)",
+        "mail" => "octet_length(text) + coalesce(octet_length(html), 0)",
         "sources" => "octet_length(configured_props)",
         "webhook_deliveries" => "octet_length(body)",
         _ => return None,

@@ -29,7 +29,8 @@ impl Registries {
         for found in &self.search_index(&caller.org_id).await?.components {
             served.add(&found.component.component_type, &found.component.app);
         }
-        let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
+        // A component has up to 10 MiB of code.
+        let mut page = Page { limit: 10, ..Page::default() };
         loop {
             let published = self.ctx.store.list_components(&caller.org_id, &page).await?;
             for component in &published.items {

@@ -285,17 +285,10 @@ impl Apps {
         if let Some(app) = self.ctx.store.app(org, slug_or_id).await? {
             return Ok(Some(app));
         }
-        if slug_or_id.starts_with(AppId::PREFIX) {
-            let own = self.ctx.store.list_apps(org).await?;
-            if own.damaged.iter().any(|id| id == slug_or_id) {
-                return Err(EngineError::damaged(
-                    "the definition of an app",
-                    slug_or_id.to_owned(),
-                ));
-            }
-            if let Some(app) = own.items.into_iter().find(|app| app.id.as_str() == slug_or_id) {
-                return Ok(Some(app));
-            }
+        if let Ok(id) = slug_or_id.parse::<AppId>()
+            && let Some(app) = self.ctx.store.app_by_id(org, &id).await?
+        {
+            return Ok(Some(app));
         }
         Ok(Catalogue::get().find(slug_or_id).cloned())
     }
@@ -309,7 +302,8 @@ impl Apps {
         served: Option<&Served>,
         page: &Page,
     ) -> Result<Listing<App>, EngineError> {
-        let Listing { items: own, damaged, .. } = self.ctx.store.list_apps(&caller.org_id).await?;
+        let Listing { items: own, damaged, .. } =
+            self.ctx.store.list_apps(&caller.org_id, page).await?;
         let words: Vec<String> = filter.words.split_whitespace().map(str::to_lowercase).collect();
         let fits = |app: &App| {
             if served.is_some_and(|served| !served.fits(&app.name_slug, filter)) {

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use millrace_model::account::{Account, App, Connection, ConnectionState};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, ConnectionId, OrgId};
+use millrace_model::ids::{AccountId, AppId, ConnectionId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_store::{Accounts, StoreResult};
 
 use crate::db::text;
-use crate::rows::{Table, list, one, readable};
+use crate::rows::{Table, list, make_room, one, readable};
 use crate::{PostgresStore, accounts, rows};
 
 #[async_trait]
@@ -20,12 +20,18 @@ impl Accounts for PostgresStore {
         let sql = format!("SELECT {} FROM apps WHERE org_id = $1 AND name_slug = $2", rows::APP);
         one(&self.db.client().await?, &sql, &[&org.as_str(), &text(slug)], rows::app).await
     }
-    async fn list_apps(&self, org: &OrgId) -> StoreResult<Listing<App>> {
-        let sql = format!(
-            "SELECT {} FROM apps WHERE org_id = $1 ORDER BY name_slug LIMIT 10000",
-            rows::APP
-        );
+    async fn app_by_id(&self, org: &OrgId, id: &AppId) -> StoreResult<Option<App>> {
+        let sql = format!("SELECT {} FROM apps WHERE org_id = $1 AND id = $2", rows::APP);
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &id.as_str()], rows::app).await
+    }
+    async fn list_apps(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<App>> {
+        let of_all = |columns: &str| {
+            format!("SELECT {columns} FROM apps WHERE org_id = $1 ORDER BY name_slug LIMIT 10000")
+        };
         let client = self.db.client().await?;
+        let sizes = of_all("octet_length(definition) AS bytes");
+        make_room(&client, &sizes, &[&org.as_str()], page).await?;
+        let sql = of_all(rows::APP);
         let (items, damaged) = readable(&client, "apps", &sql, &[&org.as_str()], rows::app).await?;
         Ok(Listing::whole(items, damaged))
     }

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use millrace_model::account::{Account, App, Connection, ConnectionState};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, ConnectionId, OrgId};
+use millrace_model::ids::{AccountId, AppId, ConnectionId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_store::{Accounts, StoreResult};
 
-use crate::rows::{list, one, readable};
+use crate::rows::{list, make_room, one, readable};
 use crate::{SqliteStore, accounts, rows};
 
 #[async_trait]
@@ -28,11 +28,22 @@ impl Accounts for SqliteStore {
             })
             .await
     }
-    async fn list_apps(&self, org: &OrgId) -> StoreResult<Listing<App>> {
-        let sql = "SELECT * FROM apps WHERE org_id = ?1 ORDER BY name_slug LIMIT 10000";
-        let org = org.to_string();
+    async fn app_by_id(&self, org: &OrgId, id: &AppId) -> StoreResult<Option<App>> {
+        let (org, id) = (org.to_string(), id.to_string());
+        let sql = "SELECT * FROM apps WHERE org_id = ?1 AND id = ?2";
+        self.db.read(move |c| one(c, sql, [org, id], rows::app)).await
+    }
+    async fn list_apps(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<App>> {
+        let of_all = |columns: &str| {
+            format!("SELECT {columns} FROM apps WHERE org_id = ?1 ORDER BY name_slug LIMIT 10000")
+        };
+        let (sizes, sql) = (of_all("octet_length(definition) AS bytes"), of_all("*"));
+        let (org, page) = (org.to_string(), page.clone());
         self.db
-            .read(move |c| readable(c, "apps", sql, [org], rows::app))
+            .read(move |c| {
+                make_room(c, &sizes, &[&org], &page)?;
+                readable(c, "apps", &sql, [org], rows::app)
+            })
             .await
             .map(|(items, damaged)| Listing::whole(items, damaged))
     }

@@ -5,7 +5,7 @@ use millrace_model::account::{
 };
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{AccountId, AppId, ConnectionId};
-use millrace_model::page::Page;
+use millrace_model::page::{Page, Room};
 
 use super::Database;
 use super::sample::{IDS, Org, same};
@@ -59,14 +59,22 @@ pub async fn an_app_is_registered_once_and_replaced(database: &dyn Database) {
         definition: AppDefinition { name: "Better".into(), ..first.definition.clone() },
         ..first.clone()
     };
+    let id = renamed.id.clone();
     org.store.put_app(renamed.clone()).await.expect("replaces");
     // With its id, under which its client's secret is sealed.
     same(&org.store.app(&org.id, "acme").await.expect("reads"), &Some(renamed));
+    let by_id = async |id: AppId| org.store.app_by_id(&org.id, &id).await.expect("reads");
+    let named = by_id(id).await.map(|app| app.name_slug);
+    assert_eq!(named.as_deref(), Some("acme"));
+    assert!(by_id(AppId::generate(&IDS)).await.is_none());
+    let none = Page { room: Room::new(|bytes| bytes == 0), ..Page::default() };
+    let refused = org.store.list_apps(&org.id, &none).await;
+    assert!(matches!(refused, Err(StoreError::NoMemory)), "{refused:?}");
     assert!(org.store.app(&org.id, "nothing").await.expect("reads").is_none());
     org.store.put_app(app(&org, "aardvark")).await.expect("stores");
     let slugs: Vec<_> = org
         .store
-        .list_apps(&org.id)
+        .list_apps(&org.id, &Page::default())
         .await
         .expect("lists")
         .items
