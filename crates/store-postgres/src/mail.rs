@@ -6,9 +6,18 @@ use millrace_model::ids::{MailId, OrgId};
 use millrace_store::{Mail, MailResult, StoreResult};
 
 use crate::db::text;
-use crate::rows::{self, execute};
+use crate::rows::{self, execute, number};
 
-pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<()> {
+/// False: as many wait as may.
+pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<bool> {
+    let has_room = "SELECT (count(*) < $2 AND coalesce(sum(bytes), 0) < $3)::int::bigint FROM (
+         SELECT octet_length(text) + coalesce(octet_length(html), 0) AS bytes FROM mail
+         WHERE org_id = $1 AND status = 'queued' LIMIT $2) AS waiting";
+    let (most, most_bytes) = (Mail::WAITING_MAX, Mail::WAITING_BYTES_MAX);
+    let values: rows::Params<'_> = &[&m.org_id.as_str(), &most, &most_bytes];
+    if m.link.is_none() && number(t, has_room, values).await? == 0 {
+        return Ok(false);
+    }
     execute(
         t,
         "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at, html, link) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
@@ -28,7 +37,7 @@ pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<()> {
         ],
     )
     .await?;
-    Ok(())
+    Ok(true)
 }
 
 /// As runs are claimed: what another server takes is passed over. A list of ids, as a join would

@@ -186,10 +186,12 @@ async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
         .unwrap_or(0);
     let due = execute(
         t,
-        "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES ($1, $2, $3, 0)
+        "INSERT INTO error_notices (owner_id, class, last_at, since_last) SELECT $1, $2, $3::bigint, 0
+         WHERE (SELECT count(*) FROM error_notices WHERE owner_id = $1 AND class <> $2 AND last_at > $4::bigint
+           AND last_at <= 2 * $3::bigint - $4::bigint) < $5::bigint
          ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE error_notices.last_at <= $4
            OR error_notices.last_at > 2 * excluded.last_at - $4",
-        &[&n.owner, &class, &n.at.ms(), &n.unless_since.ms()],
+        &[&n.owner, &class, &n.at.ms(), &n.unless_since.ms(), &Notice::CLASSES_MAX],
     )
     .await?;
     fail_point!("store.notice.before_commit");

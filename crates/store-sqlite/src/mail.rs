@@ -5,16 +5,24 @@ use millrace_model::ids::{MailId, OrgId};
 use millrace_store::{Mail, MailResult, StoreResult};
 use rusqlite::{Connection, params};
 
-use crate::rows::{self, execute};
+use crate::rows::{self, execute, number};
 
-pub(crate) fn queue(c: &Connection, m: &Mail) -> StoreResult<()> {
+/// False: as many wait as may.
+pub(crate) fn queue(c: &Connection, m: &Mail) -> StoreResult<bool> {
+    let has_room = "SELECT count(*) < ?2 AND coalesce(sum(bytes), 0) < ?3 FROM (
+         SELECT octet_length(text) + coalesce(octet_length(html), 0) AS bytes FROM mail
+         WHERE org_id = ?1 AND status = 'queued' LIMIT ?2) AS waiting";
+    let values = params![m.org_id.as_str(), Mail::WAITING_MAX, Mail::WAITING_BYTES_MAX];
+    if m.link.is_none() && number(c, has_room, values)? == 0 {
+        return Ok(false);
+    }
     execute(
         c,
         "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at, html, link) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?11)
          ON CONFLICT (id) DO NOTHING",
         params![m.id.as_str(), m.org_id.as_str(), m.recipient, m.subject, m.text, m.status.as_str(), m.attempts, m.last_error, m.created_at.ms(), m.html, m.link],
     )?;
-    Ok(())
+    Ok(true)
 }
 
 pub(crate) fn claim(

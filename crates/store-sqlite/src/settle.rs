@@ -119,14 +119,16 @@ fn notify(c: &Connection, n: &Notice) -> StoreResult<()> {
     let earlier = number(c, earlier, params![n.owner, n.class])?;
     let due = execute(
         c,
-        "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES (?1, ?2, ?3, 0)
+        "INSERT INTO error_notices (owner_id, class, last_at, since_last) SELECT ?1, ?2, ?3, 0
+         WHERE (SELECT count(*) FROM error_notices WHERE owner_id = ?1 AND class <> ?2 AND last_at > ?4
+           AND last_at <= 2 * ?3 - ?4) < ?5
          ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE last_at <= ?4
            OR last_at > 2 * excluded.last_at - ?4",
-        params![n.owner, n.class, n.at.ms(), n.unless_since.ms()],
+        params![n.owner, n.class, n.at.ms(), n.unless_since.ms(), Notice::CLASSES_MAX],
     )?;
     fail_point!("store.notice.before_commit");
     if due > 0 {
-        return n.mails(earlier).iter().try_for_each(|m| mail::queue(c, m));
+        return n.mails(earlier).iter().try_for_each(|m| mail::queue(c, m).map(|_| ()));
     }
     execute(
         c,

@@ -41,6 +41,11 @@ pub struct Mail {
 impl Mail {
     /// Stands for the link in the text of a mail that has one.
     pub const LINK: &str = "(a link that only the recipient gets)";
+    /// Mails of one organization that may wait in the outbox, and the bytes of their texts. One
+    /// with a link is let in beyond.
+    pub const WAITING_MAX: i64 = 10_000;
+    /// See [`Mail::WAITING_MAX`].
+    pub const WAITING_BYTES_MAX: i64 = 64 << 20;
 }
 
 /// The states of a mail.
@@ -204,8 +209,9 @@ pub trait Deliveries: Send + Sync + 'static {
     /// What a run sent, in order.
     async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>>;
 
-    /// Puts a mail into the outbox; the same id again is no change.
-    async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
+    /// Puts a mail into the outbox; the same id again is no change. False: as many wait as may, and
+    /// it was not put there.
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<bool>;
     /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`; in no
     /// order. Organizations take turns, in the order of their ids from the one that follows
     /// `after`, which had the turn before; of each its longest due.

@@ -12,7 +12,8 @@ use crate::{Mail, StoreResult};
 
 /// A notice of an error: the mails are queued only if none for (owner, class) were since
 /// `unless_since`; else the count since then goes up. An error of a group that is ignored does
-/// neither.
+/// neither, and one beyond the owner's [`Notice::CLASSES_MAX`] neither. Mails for which the outbox
+/// has no room are left out.
 #[derive(Clone, Debug)]
 pub struct Notice {
     /// The workflow or source, as text.
@@ -33,6 +34,9 @@ pub struct Notice {
 impl Notice {
     /// Of a private use, so that it is in no text but by intent.
     pub const COUNT: char = '\u{F8A7}';
+    /// Classes of one owner of which notices are sent within the same time: a class is what code
+    /// gives an error as a name. Others get none, and are not counted.
+    pub const CLASSES_MAX: i64 = 20;
 
     /// The mails, after `earlier` errors that were not mailed.
     pub fn mails(&self, earlier: i64) -> Vec<Mail> {

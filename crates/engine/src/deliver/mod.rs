@@ -289,14 +289,25 @@ impl Deliveries {
                 last_error: None,
                 created_at: self.ctx.now(),
             };
-            if let Err(error) = self.ctx.store.queue_mail(mail).await {
-                return later(&error);
+            match self.ctx.store.queue_mail(mail).await {
+                Ok(true) => {}
+                Ok(false) => return later(&OutboxFull),
+                Err(error) => return later(&error),
             }
         }
         self.ctx.tasks.wake(Task::Mailer);
         Tried::Taken { status: None }
     }
 }
+
+/// As many mails of the organization wait as may.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the outbox is full: {} mails of the organization wait, or {} MiB of them; see `millrace mail`",
+    Mail::WAITING_MAX,
+    Mail::WAITING_BYTES_MAX >> 20
+)]
+struct OutboxFull;
 
 /// How long to wait after so many tries; none: no more. `random` is any number.
 fn wait_ms(tries: i64, random: i64) -> Option<i64> {

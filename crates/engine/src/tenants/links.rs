@@ -225,9 +225,9 @@ impl People {
             last_error: None,
             created_at: self.ctx.now(),
         };
-        self.ctx.store.queue_mail(mail).await?;
+        let mailed = self.ctx.store.queue_mail(mail).await?;
         self.ctx.tasks.wake(Task::Mailer);
-        Ok(NewLink { mailed: true, ..made })
+        Ok(NewLink { mailed, ..made })
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is a field of the link")]

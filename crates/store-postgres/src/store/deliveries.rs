@@ -28,7 +28,7 @@ impl Deliveries for PostgresStore {
         deliveries::of_run(&self.db.client().await?, run).await
     }
 
-    async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<bool> {
         statement!(self.db, "mail", |c| mail::queue(&c, &mail))
     }
     async fn claim_mail(

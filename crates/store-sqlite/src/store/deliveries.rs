@@ -44,7 +44,7 @@ impl Deliveries for SqliteStore {
             .await
     }
 
-    async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<bool> {
         write_at!(self, "mail", |c| mail::queue(c, &mail))
     }
     async fn claim_mail(

@@ -226,6 +226,39 @@ pub async fn an_error_of_an_ignored_group_is_not_mailed(database: &dyn Database)
     assert_eq!(org.store.list_mail(&org.id, &page(10)).await.expect("lists").items.len(), 1);
 }
 
+pub async fn an_owner_gets_notices_of_a_bounded_number_of_classes(database: &dyn Database) {
+    let org = Org::first(database).await;
+    for n in 0..Notice::CLASSES_MAX {
+        assert!(org.notify("p_a", &format!("Class{n}"), n).await, "{n}");
+    }
+    assert!(!org.notify("p_a", "OneMore", 100).await);
+    // Neither of another owner, nor a day later, nor one that was counted.
+    assert!(org.notify("p_b", "OneMore", 100).await);
+    assert!(!org.notify("p_a", "Class0", 100).await);
+    assert!(org.notify("p_a", "Class0", DAY_MS + 100).await);
+    assert!(org.notify("p_a", "OneMore", DAY_MS + 100).await);
+}
+
+pub async fn an_outbox_holds_a_bounded_number_of_bytes(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let large = |of: &Org, ms| Mail { html: Some("x".repeat(16 << 20)), ..of.mail(ms) };
+    for ms in 0..4 {
+        assert!(org.store.queue_mail(large(&org, ms)).await.expect("queues"), "{ms}");
+    }
+    assert!(!org.store.queue_mail(org.mail(5)).await.expect("answers"));
+    // A notice is left out, and the run that failed settles all the same.
+    assert!(!org.notify("p_a", "TypeError", 6).await);
+    let link = Mail { link: Some("sealed".into()), ..org.mail(7) };
+    assert!(org.store.queue_mail(link).await.expect("queues"));
+    assert!(org.store.queue_mail(other.mail(8)).await.expect("queues"));
+    // What was sent makes room.
+    for large in claim(&org, 10, 1_000, 10).await.iter().filter(|mail| mail.html.is_some()) {
+        org.store.mail_result(&large.id, MailResult::Sent).await.expect("records");
+    }
+    assert!(org.store.queue_mail(org.mail(9)).await.expect("queues"));
+}
+
 pub async fn a_notice_tells_how_many_errors_there_were(database: &dyn Database) {
     let org = Org::first(database).await;
     let tell = async |ms: i64| {

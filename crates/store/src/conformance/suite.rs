@@ -218,6 +218,8 @@ macro_rules! suite {
                 the_window_of_notices_outlives_the_server,
                 a_notice_tells_how_many_errors_there_were,
                 an_error_of_an_ignored_group_is_not_mailed,
+                an_owner_gets_notices_of_a_bounded_number_of_classes,
+                an_outbox_holds_a_bounded_number_of_bytes,
             }
             replays {
                 a_replay_takes_each_step_once,
