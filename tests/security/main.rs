@@ -18,6 +18,7 @@ mod damaged_timers;
 mod doctor;
 mod egress;
 mod endless;
+mod floods;
 mod foreign_people;
 mod groups;
 mod keys;
