@@ -1,6 +1,7 @@
 //! Requests of code to the hosted platform's fixed API address: this server answers them
 //! (reference 3), with the key that the code gives.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use millrace_model::ids::OrgId;
@@ -18,6 +19,27 @@ use crate::tenants::wrong_keys::ASKED_BY;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer, bytes.
 const ANSWER_BYTES_MAX: usize = 2 << 20;
+
+/// Client of this server's own API: made once, for that reads the certificates of the machine.
+#[derive(Default)]
+pub(crate) struct PlatformClient(OnceLock<reqwest::Client>);
+
+impl PlatformClient {
+    fn get(&self) -> reqwest::Result<&reqwest::Client> {
+        if let Some(client) = self.0.get() {
+            return Ok(client);
+        }
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            // A connection for each request, as the clients of the API have: none is shared by
+            // organizations.
+            .pool_max_idle_per_host(0)
+            .timeout(TIMEOUT)
+            .build()?;
+        Ok(self.0.get_or_init(|| client))
+    }
+}
 
 #[derive(Deserialize)]
 struct PlatformAsk {
@@ -55,12 +77,7 @@ impl Engine {
             .method
             .parse()
             .map_err(|_| AskError::new("TypeError", "the request's method is not valid"))?;
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(TIMEOUT)
-            .build()
-            .map_err(failed)?;
+        let client = self.0.platform_client.get().map_err(failed)?;
         let mut request =
             client.request(method, url).header(ASKED_BY, self.keys().asked_by(org)).body(ask.body);
         for (name, value) in [

@@ -227,10 +227,7 @@ impl Engine {
             }
             CodeRef::Key(key) => match self.component(caller, key).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    match self.registries().code(caller, key).await? {
-                        Some(found) => Some(found),
-                        None => return Err(error),
-                    }
+                    Some(self.registries().code(caller, key).await?.ok_or(error)?)
                 }
                 found => {
                     let component = found?;
@@ -246,9 +243,11 @@ impl Engine {
                 None
             }
         };
-        let code = registered.as_ref().map_or(code, |(code, _)| code);
-        let (built, _) = self.bundled(caller, code, None).await?;
-        Ok((built.component, Some(built.artifact)))
+        let built = match registered {
+            Some((code, _)) => self.built_of_registry(caller, &code).await?,
+            None => Arc::new(self.bundled(caller, code, None).await?.0),
+        };
+        Ok((built.component.clone(), Some(built.artifact.clone())))
     }
 
     /// What was built; where the same code was built to the same before, the component that was
@@ -301,7 +300,7 @@ impl Engine {
 
     /// Bundles and describes, and stores nothing. With the keys of `$auth` that the code reads of
     /// each app.
-    async fn bundled(
+    pub(super) async fn bundled(
         &self,
         caller: &Caller,
         code: &CodeRef,

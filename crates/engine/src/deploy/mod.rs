@@ -2,6 +2,7 @@
 
 pub(crate) mod artifact_files;
 mod brought_back;
+pub(crate) mod built_registry;
 pub(crate) mod bundle_error;
 pub(crate) mod components;
 pub(crate) mod configure;
