@@ -28,6 +28,9 @@ pub(crate) const ALIVE_MS: i64 = 10_000;
 const MESSAGES_MAX: usize = 20_000;
 /// Messages of others that wait to be looked up for streams.
 const RELAYED_MAX: usize = 10_000;
+/// The largest run whose steps and lines are read for streams; of a larger one they read what is
+/// stored, where there is room for it.
+const RELAYED_BYTES_MAX: u64 = 16 << 20;
 /// Events read at once.
 const EVENTS_PAGE: u32 = 200;
 /// How long an owner counts as followed on another server after that said so; it says so at each
@@ -324,6 +327,13 @@ impl Engine {
         id: &RunId,
         before: &mut Shown,
     ) -> StoreResult<()> {
+        let bytes = self.0.store.run_bytes(org, id).await?;
+        if bytes.is_some_and(|bytes| bytes > RELAYED_BYTES_MAX) {
+            let run = NodeMessage::Run(org.clone(), owner.to_owned(), id.clone());
+            self.missed(&run);
+            self.notify_streams(org, owner, id);
+            return Ok(());
+        }
         let lines = self.0.store.run_logs(id).await?;
         let Some(run) = self.0.store.run(org, id).await? else {
             // A hook has a log and no run.
