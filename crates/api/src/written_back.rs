@@ -68,8 +68,8 @@ impl FromRequestParts<App> for WrittenBack {
 }
 
 impl WrittenBack {
-    /// Refuses a read-only field whose value is another than `record` shows. The record is only read
-    /// where such a field is given.
+    /// Refuses a read-only field whose value is another than `record` shows. The record is only
+    /// read where such a field is given.
     pub(crate) async fn check(
         &self,
         params: &Params,

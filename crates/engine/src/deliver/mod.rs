@@ -291,7 +291,7 @@ impl Deliveries {
             };
             match self.ctx.store.queue_mail(mail).await {
                 Ok(true) => {}
-                Ok(false) => return later(&OutboxFull),
+                Ok(false) => return later(&outbox::OutboxFull),
                 Err(error) => return later(&error),
             }
         }
@@ -299,15 +299,6 @@ impl Deliveries {
         Tried::Taken { status: None }
     }
 }
-
-/// As many mails of the organization wait as may.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the outbox is full: {} mails of the organization wait, or {} MiB of them; see `millrace mail`",
-    Mail::WAITING_MAX,
-    Mail::WAITING_BYTES_MAX >> 20
-)]
-struct OutboxFull;
 
 /// How long to wait after so many tries; none: no more. `random` is any number.
 fn wait_ms(tries: i64, random: i64) -> Option<i64> {

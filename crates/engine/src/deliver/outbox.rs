@@ -44,3 +44,12 @@ impl Outbox {
         Ok(self.ctx.store.list_mail(&caller.org_id, page).await?)
     }
 }
+
+/// As many mails of the organization wait as may.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the outbox is full: {} mails of the organization wait, or {} MiB of them; see `millrace mail`",
+    Mail::WAITING_MAX,
+    Mail::WAITING_BYTES_MAX >> 20
+)]
+pub(super) struct OutboxFull;
