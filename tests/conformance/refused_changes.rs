@@ -62,6 +62,14 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
+/// Triggers say when their workflow was stored last, which any change of it does.
+fn without_times(mut value: Value) -> Value {
+    for part in value.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        part.remove("updated_at");
+    }
+    value
+}
+
 #[tokio::test]
 async fn r1_1_null_takes_away_what_a_record_may_lack_and_leaves_the_rest_as_it_is() {
     let server = Server::start().await;
@@ -128,9 +136,10 @@ async fn r1_1_null_takes_away_what_a_record_may_lack_and_leaves_the_rest_as_it_i
             };
             // As it is set, and as it is shown.
             let named = if field == "custom_fields" { "custom_fields_json" } else { field };
-            let before = shown().await[named].clone();
+            let value = async || without_times(shown().await[named].clone());
+            let before = value().await;
             let got = server.put(&path, &json!({ field: null })).await;
-            let after = shown().await[named].clone();
+            let after = value().await;
             assert_eq!(got.status, 200, "{path} {field}: {}", got.text);
             if is_nothing(&after) && !is_nothing(&before) {
                 taken_away.push(format!("{template} {field}"));

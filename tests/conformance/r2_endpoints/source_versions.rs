@@ -203,3 +203,23 @@ async fn r2_24_original_is_refused_where_no_version_is_recorded_of_a_run() {
     assert!(refused.text.contains(id(&test)), "it names the run: {}", refused.text);
     assert_eq!(server.post(&replay, &json!({})).await.status, 200);
 }
+
+#[tokio::test]
+async fn r2_24_no_version_of_what_was_deleted_runs_again() {
+    let server = Server::start().await;
+    let body = json!({ "component_code": code("first"), "configured_props": { "word": "alpha" } });
+    let source = server.post("/sources", &body).await.data();
+    // A run of the queue is one whose version is looked up by its id, and kept in memory.
+    assert_eq!(
+        answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({}))).await.status,
+        200
+    );
+    let path = format!("/sources/{}", id(&source));
+    let list = format!("{path}/runs?status=succeeded");
+    let runs = server.until("the run", &list, |l| l["page_info"]["total_count"] == 1).await;
+    server.delete(&path).await;
+    let replay = server
+        .post(&format!("/runs/{}/replay", id(&runs["data"][0])), &json!({ "version": "original" }))
+        .await;
+    assert_eq!(replay.status, 404, "{}", replay.text);
+}
