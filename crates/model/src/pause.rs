@@ -160,7 +160,7 @@ pub fn masked(text: &str) -> String {
         let mut bytes = [0; 4];
         let is_of_code = |byte| finder.is_of_code(byte);
         // A code is ASCII: another character has no byte of one.
-        if c.encode_utf8(&mut bytes).bytes().map(is_of_code).any(|it| it) { 'x' } else { c }
+        if c.encode_utf8(&mut bytes).bytes().any(is_of_code) { 'x' } else { c }
     };
     text.chars().map(shown).collect()
 }

@@ -36,7 +36,7 @@ impl Notice {
     pub const COUNT: char = '\u{F8A7}';
     /// Classes of one owner of which notices are sent within the same time: a class is what code
     /// gives an error as a name. Others get none, and are not counted.
-    pub const CLASSES_MAX: i64 = 20;
+    pub const CLASSES_MAX: i64 = 100;
 
     /// The mails, after `earlier` errors that were not mailed.
     pub fn mails(&self, earlier: i64) -> Vec<Mail> {

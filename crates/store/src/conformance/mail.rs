@@ -231,12 +231,12 @@ pub async fn an_owner_gets_notices_of_a_bounded_number_of_classes(database: &dyn
     for n in 0..Notice::CLASSES_MAX {
         assert!(org.notify("p_a", &format!("Class{n}"), n).await, "{n}");
     }
-    assert!(!org.notify("p_a", "OneMore", 100).await);
+    assert!(!org.notify("p_a", "OneMore", 200).await);
     // Neither of another owner, nor a day later, nor one that was counted.
-    assert!(org.notify("p_b", "OneMore", 100).await);
-    assert!(!org.notify("p_a", "Class0", 100).await);
-    assert!(org.notify("p_a", "Class0", DAY_MS + 100).await);
-    assert!(org.notify("p_a", "OneMore", DAY_MS + 100).await);
+    assert!(org.notify("p_b", "OneMore", 200).await);
+    assert!(!org.notify("p_a", "Class0", 200).await);
+    assert!(org.notify("p_a", "Class0", DAY_MS + 200).await);
+    assert!(org.notify("p_a", "OneMore", DAY_MS + 200).await);
 }
 
 pub async fn an_outbox_holds_a_bounded_number_of_bytes(database: &dyn Database) {
