@@ -1,6 +1,6 @@
-//! Extractor for the fields of a record that an update carries and cannot set. A client may read a
-//! record, change one field and write all of it back; an update that changes a read-only field, or
-//! takes away (null) what a record always has, is refused.
+//! Extractor for the read-only fields of a record that an update carries. A client may read a
+//! record, change one field and write all of it back; an update that changes a read-only field is
+//! refused.
 
 use std::sync::Arc;
 

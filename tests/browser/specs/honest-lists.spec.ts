@@ -113,7 +113,7 @@ test("webhooks and actions beyond the first hundred are chosen by their names", 
   await expect(steps.getByRole("button", { name: /^Acts \d/ })).toHaveCount(MANY);
   // Of a search the best are shown, and the line below says that they are not all.
   await steps.getByRole("searchbox").fill("acts");
-  await expect(steps.getByText("The 30 that fit best. More words find others.")).toBeVisible();
+  await expect(steps.getByText("The 30 best matches. Add words to narrow the search.")).toBeVisible();
   await expect(steps.getByText("30 found")).toHaveCount(0);
 });
 

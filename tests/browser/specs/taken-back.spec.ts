@@ -95,7 +95,7 @@ test("deletes and ends that fail say so, and so does their undo", async ({ page,
   await workflow(server, "Heard", { one: step("return 1;") });
   const autos = async () => (await server.call<{ listener_id: string }[]>("GET", "/auto_subscriptions")).filter((each) => each.listener_id === webhook.id).length;
   await page.goto("/listeners");
-  const end = page.getByRole("button", { name: "End: Ledger listens to every later workflow and source" });
+  const end = page.getByRole("button", { name: "End: Ledger listens to new workflows and sources" });
   await page.route("**/v1/auto_subscriptions/*", (route) => route.fulfill(FAULT));
   await end.click();
   await expect(page.getByText("Nothing was changed")).toBeVisible();

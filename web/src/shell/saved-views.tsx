@@ -1,13 +1,14 @@
 /** Views of a list that a person saved: a name, and what the address says. */
 
 import { Bookmark, X } from "lucide-react";
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { isObject, listOf, textOf } from "~/api/json";
 import { Button, IconButton } from "~/ui/button";
-import { CloseDialog, Dialog } from "~/ui/dialog";
+import { Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { Menu, MenuHead, MenuItem, MenuLine } from "~/ui/menu";
 import { say } from "~/ui/toast";
+import { FormDialog } from "./form-dialog";
 import { remember, useRemembered } from "./remembered";
 
 export type SavedView = { name: string; search: Readonly<Record<string, string>> };
@@ -123,54 +124,26 @@ function Save({
   onClose: () => void;
 }) {
   const [name, setName] = useState("");
-  const field = useRef<HTMLInputElement>(null);
   const said = name.trim();
-  const save = () => {
-    if (said !== "") onSave(said);
-  };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       title="Save this view"
-      initialFocus={field}
-      onSubmit={save}
-      foot={
-        <>
-          <CloseDialog />
-          <Button
-            look="primary"
-            refused={said === "" ? "Name it first." : undefined}
-            onClick={save}
-          >
-            {taken.includes(said) ? "Replace the view" : "Save the view"}
-          </Button>
-        </>
-      }
+      act={taken.includes(said) ? "Replace the view" : "Save the view"}
+      busy="Saving…"
+      mutation={{ error: null, isPending: false, mutate: () => onSave(said) }}
+      refused={said === "" ? "Name it first." : undefined}
+      onClose={onClose}
     >
-      <form
-        className="dialog-body"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
-        }}
-      >
-        <Field
-          label="Name"
-          optional={false}
-          hint="It keeps the filters and the words, not the runs."
-        >
-          {(control) => (
-            <Input
-              {...control}
-              ref={field}
-              maxLength={NAME_MAX}
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
-          )}
-        </Field>
-      </form>
-    </Dialog>
+      <Field label="Name" optional={false} hint="It keeps the filters and the words, not the runs.">
+        {(control) => (
+          <Input
+            {...control}
+            maxLength={NAME_MAX}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
+        )}
+      </Field>
+    </FormDialog>
   );
 }

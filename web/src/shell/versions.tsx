@@ -8,7 +8,7 @@ import { sentence } from "~/api/errors";
 import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { count } from "~/ui/format";
 import { Select } from "~/ui/select";
 import { Tag } from "~/ui/tag";
@@ -152,11 +152,7 @@ export function CompareVersions<V extends Version>({
       title={`v${before?.version} against v${after?.version}`}
       about={name}
       size="wide"
-      foot={
-        <Button onClick={onClose} keys="escape">
-          Close
-        </Button>
-      }
+      foot={<CloseDialog />}
     >
       <div className="dialog-body">
         <div className="row version-pair">
@@ -260,9 +256,7 @@ export function GoBack({
       onSubmit={go}
       foot={
         <>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button
             look="primary"
             icon={History}

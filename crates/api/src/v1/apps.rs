@@ -203,13 +203,7 @@ pub(crate) async fn update(
     params: Params,
 ) -> Result<Response, ApiError> {
     let found = app.engine.apps().get(&caller, &slug).await?;
-    back.check(&params, async {
-        let mut record = AppOut::show(&found);
-        // As a request gives what the record shows as a text.
-        record["custom_fields"] = json!(found.definition.custom_fields);
-        Ok(record)
-    })
-    .await?;
+    back.check(&params, async { Ok(AppOut::show(&found)) }).await?;
     let saved = app.engine.apps().change(&caller, &slug, |before| changed(&params, before)).await?;
     Ok(Fields::of(&params).data(AppOut::show(&saved)))
 }

@@ -12,6 +12,7 @@ use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
 use crate::fields::Fields;
 use crate::v1::source_records::SourceDeploymentOut;
 use crate::v1::workflow_records::runs_of;
+use crate::v1::workflows::rolled_back_to;
 
 pub(crate) async fn list(
     State(app): State<App>,
@@ -56,21 +57,8 @@ pub(crate) async fn rollback(
     IfMatch(over): IfMatch<RecordTag>,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let to = params.text("deployment_id")?.ok_or_else(|| {
-        ApiError::field(
-            "deployment_id",
-            "`deployment_id` is required: the deployment to make live again",
-        )
-    })?;
-    let view = app
-        .engine
-        .rollback_source(
-            &caller,
-            &id("source", &source)?,
-            &id("deployment", &to)?,
-            params.text("message")?,
-            over,
-        )
-        .await?;
+    let (source, to) = (id("source", &source)?, rolled_back_to(&params)?);
+    let message = params.text("message")?;
+    let view = app.engine.rollback_source(&caller, &source, &to, message, over).await?;
     Ok(Fields::default().data(SourceDeploymentOut::show(&view.deployment, None, None)))
 }

@@ -6,7 +6,7 @@ use millrace_engine::{
     DeployRequest, NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest,
     UpdateWorkflow, WorkflowView,
 };
-use millrace_model::ids::{InvalidId, WorkflowId};
+use millrace_model::ids::{DeploymentId, InvalidId, WorkflowId};
 use millrace_model::workflow::{Deployment, WorkflowTag};
 use serde_json::{Value, json};
 
@@ -265,6 +265,17 @@ pub(crate) async fn deployment(
     )))
 }
 
+/// The deployment that a rollback names.
+pub(crate) fn rolled_back_to(params: &Params) -> Result<DeploymentId, ApiError> {
+    let to = params.text("deployment_id")?.ok_or_else(|| {
+        ApiError::field(
+            "deployment_id",
+            "`deployment_id` is required: the deployment to make live again",
+        )
+    })?;
+    id("deployment", &to)
+}
+
 pub(crate) async fn rollback(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -272,13 +283,7 @@ pub(crate) async fn rollback(
     IfMatch(over): IfMatch,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let to = params.text("deployment_id")?.ok_or_else(|| {
-        ApiError::field(
-            "deployment_id",
-            "`deployment_id` is required: the deployment to make live again",
-        )
-    })?;
-    let (workflow, to) = (id("workflow", &workflow)?, id("deployment", &to)?);
+    let (workflow, to) = (id("workflow", &workflow)?, rolled_back_to(&params)?);
     let request = DeployRequest { message: params.text("message")?, over };
     let view = app.engine.rollback_workflow(&caller, &workflow, &to, request).await?;
     Ok(Fields::default().data(DeploymentOut::show(&view.deployment, Some(&view), None, None)))

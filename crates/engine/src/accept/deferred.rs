@@ -2,6 +2,7 @@
 //! channel `$in` of its emitter, and is delivered as any other once it is due.
 
 use millrace_model::clock::Timestamp;
+use millrace_model::error_chain;
 use millrace_model::event::Event;
 use millrace_model::ids::RunId;
 use millrace_model::run::Context;
@@ -59,7 +60,10 @@ impl Engine {
     pub(crate) async fn deliver_deferred(&self, limit: u32) -> Result<(), EngineError> {
         let mut delivered = Ok(());
         for event in self.0.store.due_deferred(self.now(), limit).await? {
-            delivered = delivered.and(self.deliver_waiting(&event).await);
+            if let Err(error) = self.deliver_waiting(&event).await {
+                tracing::error!(emitter.id = event.emitter_id, event.id = %event.id, error = error_chain(&error), "could not deliver a deferred event");
+                delivered = delivered.and(Err(error));
+            }
         }
         delivered
     }

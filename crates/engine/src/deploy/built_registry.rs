@@ -55,11 +55,13 @@ impl BuiltRegistry {
     }
 
     fn put(&self, org: &OrgId, hash: String, built: Arc<Built>, since: Instant) {
-        let artifact = &built.artifact;
+        let (artifact, component) = (&built.artifact, &built.component);
+        let files = component.files.iter().flat_map(|files| files.others.values());
         let bytes = artifact.code.len()
             + artifact.source_map.as_ref().map_or(0, String::len)
             + artifact.lock.len()
-            + built.component.code.len();
+            + component.code.len()
+            + files.map(String::len).sum::<usize>();
         let mut entries = self.0.lock();
         let entry = Entry { org: org.clone(), hash, built, bytes, since };
         entries.push_back(entry);

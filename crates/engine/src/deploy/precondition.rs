@@ -26,7 +26,7 @@ pub(super) fn check_tag(
     Err(EngineError::Changed(Box::new(EditConflict { id: workflow.id.to_string(), what })))
 }
 
-/// The same of a source.
+/// Refuses the change where no tag is that of the source.
 pub(super) fn check_source_tag(
     source: &Source,
     over: Option<&[RecordTag]>,

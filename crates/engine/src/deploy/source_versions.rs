@@ -119,8 +119,8 @@ impl Engine {
     }
 
     /// Whether two states of a source are different versions. Secrets are sealed anew each time, so
-    /// that they are compared opened. Settings are compared by their effect: one that names its
-    /// default, as a record that is written back does, is no other.
+    /// that they are compared opened. Settings are compared by their effect: a setting that names
+    /// its default equals a setting that is left out.
     pub(crate) fn is_another_version(&self, old: &Source, new: &Source) -> bool {
         let opened = |source: &Source| {
             let mut content = source.content();

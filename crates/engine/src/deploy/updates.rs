@@ -23,8 +23,8 @@ pub struct UpdateWorkflow {
     pub steps: Option<Vec<StepRequest>>,
     /// Its settings.
     pub settings: Option<SettingsRequest>,
-    /// The folder it is made from, `Some(None)`: of no folder any more; None: whoever asks knows of
-    /// no folder, and what the record says of one is no longer all of it.
+    /// The folder it is made from; `Some(None)` removes the mark. None: the caller knows of no
+    /// folder, and the fingerprints of the mark are emptied.
     pub made_from: Option<Option<MadeFrom>>,
     /// What people say of it; empty: nothing.
     pub note: Option<String>,
@@ -62,8 +62,8 @@ pub struct UpdateSource {
     pub active: Option<bool>,
     /// How its runs are run.
     pub settings: SettingsOfSource,
-    /// The file it is made from, `Some(None)`: of no file any more; None: whoever asks knows of no
-    /// file, and what the record says of one is no longer all of it.
+    /// The file it is made from; `Some(None)` removes the mark. None: the caller knows of no file,
+    /// and the fingerprints of the mark are emptied.
     pub made_from: Option<Option<MadeFrom>>,
     /// What the deployment says of itself, where this makes one.
     pub message: Option<String>,

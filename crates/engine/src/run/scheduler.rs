@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use millrace_model::clock::Timestamp;
+use millrace_model::error_chain;
 use millrace_model::run::Start;
 use millrace_model::schedule::{Schedule, ScheduleError, local_iso};
 use millrace_model::source::{Owner, Timer};
@@ -168,7 +169,10 @@ impl Engine {
     async fn fire_due(&self) -> Result<(), EngineError> {
         let mut fired = Ok(());
         for timer in self.0.store.due_timers(self.now(), ROUND_MAX).await? {
-            fired = fired.and(self.fire(&timer).await);
+            if let Err(error) = self.fire(&timer).await {
+                tracing::error!(timer.id = %timer.id, error = error_chain(&error), "could not fire a timer");
+                fired = fired.and(Err(error));
+            }
         }
         fired
     }
@@ -177,7 +181,7 @@ impl Engine {
         let now = self.now();
         let next_at = timer.schedule.next_after(timer.next_at, now);
         let Some(program) = self.live_program(&timer.org_id, &timer.owner).await? else {
-            // Left due, it would take a place in each round.
+            // A timer that stays due uses up one of the `ROUND_MAX` timers of each round.
             let next_at = next_at.or_else(|_| FAILS_EVERY.next_after(timer.next_at, now))?;
             self.0.store.move_timer(&timer.id, timer.next_at, next_at).await?;
             return Ok(());
@@ -222,7 +226,11 @@ impl Engine {
         let event = timer_event(timer, now.secs()).to_string();
         let start = Start::Claimed { lease_until: self.lease_until() };
         let run = self.new_run(&program, &origin, event, start)?;
-        self.accept_event(run, program, None).await?;
+        if let Err(error) = self.accept_event(run, program, None).await {
+            // Its owner was told nothing: it is due still.
+            self.0.store.move_timer(&timer.id, next_at, timer.next_at).await?;
+            return Err(error);
+        }
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 pub struct KeyWatch {
     keys: Arc<Keys>,
     key: String,
-    /// Whose it was, and what it might do, when the stream was opened.
+    /// Organization and scopes of the caller that opened the stream.
     opened_by: (OrgId, Scopes),
     /// Notifies of every change of keys and tokens.
     changes: watch::Receiver<()>,

@@ -171,7 +171,7 @@ impl Keys {
         }
     }
 
-    /// Watches a key that [`Keys::authenticate`] took, of an organization and with scopes.
+    /// Watches a valid key, whose caller has this organization and these scopes.
     pub fn watch(self: &Arc<Self>, key: &str, org: &OrgId, scopes: &Scopes) -> KeyWatch {
         let opened_by = (org.clone(), scopes.clone());
         KeyWatch::new(self.clone(), key, opened_by, self.ctx.cache.caller_changes())

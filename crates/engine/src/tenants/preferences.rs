@@ -88,6 +88,9 @@ impl Preferences {
                 what: Changed::Record("GET /v1/users/me/preferences".into()),
             })));
         }
-        Ok(PreferencesView { tag: RecordTag::of(value.clone()), value, at: Some(now) })
+        // As it is read again: a number may differ in its last digit from the one that was given.
+        let stored = serde_json::from_str(&text)
+            .map_err(|e| EngineError::damaged("stored preferences", e))?;
+        Ok(PreferencesView { tag: RecordTag::of(stored), value, at: Some(now) })
     }
 }

@@ -58,7 +58,7 @@ export function ChooseApp({ onClose }: { onClose: () => void }) {
         </ul>
         {total > apps.length && (
           <p className="small dim" role="status">
-            {count(apps.length)} of {count(total)} apps. More letters find others.
+            {count(apps.length)} of {count(total)} apps. Add letters to narrow the search.
           </p>
         )}
         {apps.length === 0 && !isPending && (

@@ -241,7 +241,7 @@ function EndAuto({ of, name }: { of: AutoSubscription; name: string }) {
       data(client.DELETE("/v1/auto_subscriptions/{id}", { params: { path: { id: of.id } } })),
     onSuccess: () => {
       say({
-        title: `${name} listens to no later workflow or source`,
+        title: `${name} no longer listens to new workflows and sources`,
         about: "The subscriptions that it has stay.",
         act: { label: "Undo", onClick: () => back.mutate() },
       });
@@ -253,7 +253,7 @@ function EndAuto({ of, name }: { of: AutoSubscription; name: string }) {
     <IconButton
       icon={X}
       size="sm"
-      label={`End: ${name} listens to every later workflow and source`}
+      label={`End: ${name} listens to new workflows and sources`}
       refused={refused}
       onClick={() => end.mutate()}
     />

@@ -36,7 +36,7 @@ export function ListensTo({ id }: { id: string }) {
     ...autos.pages
       .flatMap((page) => page.data)
       .filter(({ listener_id }) => listener_id === id)
-      .map((each) => ({ ...each, emitter: "every later workflow and source" })),
+      .map((each) => ({ ...each, emitter: "every new workflow and source" })),
   ];
   const rest = all.length - SHOWN;
   return (

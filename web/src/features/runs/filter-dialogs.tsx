@@ -1,11 +1,11 @@
 /** Dialogs that ask for the value of a filter of runs: an error, a workflow or source, two times. */
 
 import { useQuery } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { ownersQuery } from "~/api/queries";
-import { Button } from "~/ui/button";
+import { FormDialog } from "~/shell/form-dialog";
 import { Combobox } from "~/ui/combobox";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { count, shownZone } from "~/ui/format";
 import type { Between } from "./run-filter";
@@ -43,11 +43,7 @@ export function AskOwner({
       onClose={onClose}
       title="Runs of one workflow or source"
       typed={false}
-      foot={
-        <Button onClick={onClose} keys="escape">
-          Close
-        </Button>
-      }
+      foot={<CloseDialog />}
     >
       <div className="dialog-body">
         <Field label="Workflow or source" optional={false}>
@@ -67,7 +63,8 @@ export function AskOwner({
               foot={
                 fitting.length > OWNERS_SHOWN ? (
                   <span>
-                    {count(OWNERS_SHOWN)} of {count(fitting.length)}. More letters find others.
+                    {count(OWNERS_SHOWN)} of {count(fitting.length)}. Add letters to narrow the
+                    search.
                   </span>
                 ) : undefined
               }
@@ -102,58 +99,36 @@ export function AskBetween({
       : from !== undefined && to !== undefined && from >= to
         ? "The second time must be after the first."
         : undefined;
-  const give = () => {
-    if (problem !== undefined) return;
+  const give = () =>
     onGiven({ ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
-  };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <AskFilter
       title="Runs accepted between two times"
-      typed={false}
-      onSubmit={give}
-      foot={
-        <>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
-          <Button look="primary" refused={problem} onClick={give}>
-            Filter
-          </Button>
-        </>
-      }
+      refused={problem}
+      onGive={give}
+      onClose={onClose}
     >
-      <form
-        className="dialog-body"
-        onSubmit={(event) => {
-          event.preventDefault();
-          give();
-        }}
-      >
-        <Field label="From" hint={zone === "utc" ? "In UTC" : "In the zone of this browser"}>
-          {(control) => (
-            <Input
-              {...control}
-              type="datetime-local"
-              value={fromText}
-              onChange={(event) => setFrom(event.target.value)}
-            />
-          )}
-        </Field>
-        <Field label="Before" hint="Without it, up to now">
-          {(control) => (
-            <Input
-              {...control}
-              type="datetime-local"
-              value={toText}
-              onChange={(event) => setTo(event.target.value)}
-            />
-          )}
-        </Field>
-        <button type="submit" hidden />
-      </form>
-    </Dialog>
+      <Field label="From" hint={zone === "utc" ? "In UTC" : "In this browser's time zone"}>
+        {(control) => (
+          <Input
+            {...control}
+            type="datetime-local"
+            value={fromText}
+            onChange={(event) => setFrom(event.target.value)}
+          />
+        )}
+      </Field>
+      <Field label="Before" hint="Without it, up to now">
+        {(control) => (
+          <Input
+            {...control}
+            type="datetime-local"
+            value={toText}
+            onChange={(event) => setTo(event.target.value)}
+          />
+        )}
+      </Field>
+    </AskFilter>
   );
 }
 
@@ -167,56 +142,51 @@ export function AskError({
   onGiven: (error: string) => void;
 }) {
   const [text, setText] = useState(had);
-  const field = useRef<HTMLInputElement>(null);
-  const give = () => {
-    if (text.trim() !== "") onGiven(text.trim());
-  };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <AskFilter
       title="Runs that failed with"
-      typed={false}
-      initialFocus={field}
-      onSubmit={give}
-      foot={
-        <>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
-          <Button
-            look="primary"
-            refused={text.trim() === "" ? "Write the class of the error first." : undefined}
-            onClick={give}
-          >
-            Filter
-          </Button>
-        </>
-      }
+      refused={text.trim() === "" ? "Write the class of the error first." : undefined}
+      onGive={() => onGiven(text.trim())}
+      onClose={onClose}
     >
-      <form
-        className="dialog-body"
-        onSubmit={(event) => {
-          event.preventDefault();
-          give();
-        }}
+      <Field
+        label="Class of the error"
+        optional={false}
+        hint="As the list shows it, such as TypeError"
       >
-        <Field
-          label="Class of the error"
-          optional={false}
-          hint="As the list shows it, such as TypeError"
-        >
-          {(control) => (
-            <Input
-              {...control}
-              ref={field}
-              mono
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
-          )}
-        </Field>
-      </form>
-    </Dialog>
+        {(control) => (
+          <Input {...control} mono value={text} onChange={(event) => setText(event.target.value)} />
+        )}
+      </Field>
+    </AskFilter>
+  );
+}
+
+/** A filter is chosen at once, and nothing is lost where it is not. */
+function AskFilter({
+  title,
+  refused,
+  onGive,
+  onClose,
+  children,
+}: {
+  title: string;
+  refused: string | undefined;
+  onGive: () => void;
+  onClose: () => void;
+  children: ReactNode;
+}) {
+  return (
+    <FormDialog
+      title={title}
+      act="Filter"
+      busy="Filtering…"
+      typed={false}
+      mutation={{ error: null, isPending: false, mutate: onGive }}
+      refused={refused}
+      onClose={onClose}
+    >
+      {children}
+    </FormDialog>
   );
 }

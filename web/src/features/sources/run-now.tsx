@@ -11,7 +11,7 @@ import type { Json, Source } from "~/api/schema";
 import { useKeptField } from "~/shell/kept-text";
 import { Button } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
 import { readJson } from "~/ui/json/problem";
 import { Segments } from "~/ui/pane";
@@ -120,9 +120,7 @@ function RunDialog({
         <>
           {text !== first && <Button onClick={() => done(first)}>Reset the event</Button>}
           <span className="grow" />
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button
             ref={go}
             look="primary"

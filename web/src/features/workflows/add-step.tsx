@@ -6,6 +6,7 @@ import { useDeferredValue, useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
+import { bestWords } from "~/shell/best-of";
 import { useEnterFirst } from "~/shell/enter-first";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -116,7 +117,7 @@ export function AddStep({
                 : found.length === 0
                   ? "No action has all of these words."
                   : found.length >= FOUND_MOST
-                    ? `The ${FOUND_MOST} that fit best. More words find others.`
+                    ? bestWords(FOUND_MOST)
                     : `${found.length} found`}
         </p>
       </div>

@@ -7,7 +7,7 @@ import { useState } from "react";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { plural } from "~/ui/format";
 import { Segments } from "~/ui/pane";
 import { differences } from "./differences";
@@ -98,9 +98,7 @@ function Decide({
           <span className="dim small grow">
             What only one of you changed is kept from both. An undo brings yours back.
           </span>
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button look="primary" keys="mod+enter" onClick={submit}>
             Keep what is chosen
           </Button>

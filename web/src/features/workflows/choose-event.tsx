@@ -10,8 +10,7 @@ import { textOf } from "~/api/json";
 import { listedRowOf } from "~/api/run-list";
 import { ListState } from "~/shell/list-state";
 import { Empty } from "~/ui/banner";
-import { Button } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Search } from "~/ui/field";
 import { clock } from "~/ui/format";
 import { Select } from "~/ui/select";
@@ -45,11 +44,7 @@ export function ChooseEvent({ from, onClose }: { from: string; onClose: () => vo
       about={state.base.name}
       size="middle"
       initialFocus={field}
-      foot={
-        <Button onClick={onClose} keys="escape">
-          Close
-        </Button>
-      }
+      foot={<CloseDialog />}
     >
       <div className="dialog-body">
         <Select

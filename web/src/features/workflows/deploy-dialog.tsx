@@ -14,7 +14,7 @@ import { ReadFailed } from "~/shell/read-failed";
 import { useReplay } from "~/shell/replay";
 import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
+import { CloseDialog, Dialog } from "~/ui/dialog";
 import { Field, Input } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
@@ -185,9 +185,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
         <>
           {!first && found.length > 0 && <Discard onDone={onClose} />}
           <span className="grow" />
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button
             ref={go}
             look="primary"

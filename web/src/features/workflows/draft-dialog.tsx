@@ -9,7 +9,7 @@ import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { Confirm, Dialog } from "~/ui/dialog";
+import { CloseDialog, Confirm, Dialog } from "~/ui/dialog";
 import { say } from "~/ui/toast";
 import { useLiveDeployment } from "./live-version";
 import { deploymentQuery } from "./queries";
@@ -34,9 +34,7 @@ export function DraftDialog({ onClose, onDeploy }: { onClose: () => void; onDepl
         <>
           <Discard onDone={onClose} />
           <span className="grow" />
-          <Button onClick={onClose} keys="escape">
-            Close
-          </Button>
+          <CloseDialog />
           <Button look="primary" icon={Rocket} refused={refused} onClick={onDeploy}>
             Deploy…
           </Button>

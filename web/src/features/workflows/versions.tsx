@@ -124,7 +124,7 @@ function Back({ to, onClose }: { to: Deployment; onClose: () => void }) {
     <GoBack
       name={base.name}
       to={to}
-      says="A draft with changes that were never deployed stays as it is; one without becomes this version too."
+      says="A draft with undeployed changes is kept. Otherwise the draft becomes this version too."
       busy={back.isPending}
       error={back.error}
       refused={live === null ? undefined : unreadOf(runs, wanted)}
