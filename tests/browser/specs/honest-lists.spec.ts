@@ -125,11 +125,11 @@ test("Home and a run say so where they looked at a part of the runs", async ({ p
   await expect(page.getByRole("region", { name: "In figures" })).toContainText("100 or more wait for a person");
 
   const emits = await workflow(server, "Emits many", { one: step(`for (let n = 0; n < ${MANY}; n += 1) $.send.emit({ raw_event: { n } });`) });
-  const hears = await workflow(server, "Hears many", { one: step("return 1;") });
-  for (const { id } of [emits, hears]) await server.call("POST", `/workflows/${id}/deploy`, {});
-  await server.call("POST", `/subscriptions?emitter_id=${emits.id}&listener_id=${hears.id}`);
+  const listener = await workflow(server, "Listens to many", { one: step("return 1;") });
+  for (const { id } of [emits, listener]) await server.call("POST", `/workflows/${id}/deploy`, {});
+  await server.call("POST", `/subscriptions?emitter_id=${emits.id}&listener_id=${listener.id}`);
   const run = await send(server, emits, {});
-  await expect.poll(async () => (await server.call<unknown[]>("GET", `/workflows/${hears.id}/runs?status=succeeded&include=id&limit=100`)).length, { timeout: 120_000 }).toBe(100);
+  await expect.poll(async () => (await server.call<unknown[]>("GET", `/workflows/${listener.id}/runs?status=succeeded&include=id&limit=100`)).length, { timeout: 120_000 }).toBe(100);
   await page.goto(`/runs/${run}`);
   await expect(page.getByRole("link", { name: `and ${MANY - 3} more` })).toBeVisible();
 });

@@ -454,10 +454,10 @@ test("a viewer sees a workflow and no act that fails", async ({ page, server }) 
   });
   await page.goto(`/workflows/${made.id}/edit`);
   await expect(page.getByRole("textbox", { name: "Code of one" })).toHaveAttribute("aria-readonly", "true");
-  for (const name of ["Deploy…", "Test all", "Test to here"]) {
+  for (const name of ["Deploy…", "Test all", "Test to here", "Rename"]) {
     await expect(page.getByRole("button", { name, exact: true })).toHaveAttribute("aria-disabled", "true");
   }
-  for (const name of ["Rename", "More", "Add a step"]) {
+  for (const name of ["More", "Add a step"]) {
     await expect(page.getByRole("button", { name, exact: true })).toHaveCount(0);
   }
   await expect(page.getByRole("switch")).toBeDisabled();

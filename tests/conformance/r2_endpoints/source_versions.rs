@@ -223,3 +223,38 @@ async fn r2_24_no_version_of_what_was_deleted_runs_again() {
         .await;
     assert_eq!(replay.status, 404, "{}", replay.text);
 }
+
+#[tokio::test]
+async fn r2_24_what_a_kill_left_half_activated_has_a_version_with_the_next_change() {
+    let mut server = Server::start().await;
+    let gate = TcpListener::bind("127.0.0.1:0").await.expect("listens");
+    let url = format!("http://{}/", gate.local_addr().expect("an address"));
+    let says = |version: &str, hook: &str| {
+        format!(
+            "export default {{ name: 's', version: '1', props: {{ url: 'string' }}, hooks: {{ {hook} }},
+  run() {{ return '{version}'; }} }};"
+        )
+    };
+    let source = server.source(&says("first", ""), json!({ "url": url })).await;
+    let path = format!("/sources/{}", id(&source));
+    server.put(&path, &json!({ "active": false })).await.data();
+    let second = says("second", "async activate() { await fetch(this.url).catch(() => {}); }");
+    let change = json!({ "component_code": second, "active": true });
+    // The change is dropped unanswered: the server ends while it activates.
+    tokio::select! {
+        answer = server.put(&path, &change) => panic!("answered: {}", answer.text),
+        called = gate.accept() => { called.expect("the hook calls"); }
+    }
+    server.kill();
+    drop(gate);
+    server.launch().await;
+    assert_eq!(deployments(&server, &source, "").await.len(), 1);
+    let live = server.put(&path, &json!({ "active": true })).await.data();
+    let listed = deployments(&server, &source, "").await;
+    assert_eq!((listed.len(), &listed[0]["id"]), (2, &live["deployment_id"]));
+    let run = server.run_now(&source, json!({})).await;
+    assert_eq!(
+        said(&server, &run).await,
+        [listed[0]["id"].clone(), json!(2), listed[0]["id"].clone(), json!("second")]
+    );
+}

@@ -42,7 +42,7 @@ export function CommandsDialog({
     >
       <div className="dialog-body">
         {commands.map(({ name, text }) => (
-          <section key={name}>
+          <section key={text}>
             <h3 className="small dim">{name}</h3>
             <ShellBlock text={text} label={`Copy ${name}`} />
           </section>

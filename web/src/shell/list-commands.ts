@@ -47,7 +47,7 @@ const COMMANDS: Readonly<Record<string, (search: Search) => Command[]>> = {
   "/registries": () => [cli(line`millrace registry list`), get("registries")],
   "/replays": () => [cli(line`millrace replays list`), get("replays")],
   "/runs/compare": (search) =>
-    [textIn(search, "a"), textIn(search, "b")]
+    [...new Set([textIn(search, "a"), textIn(search, "b")])]
       .filter((id) => id !== undefined)
       .flatMap((id) => [cli(line`millrace runs show ${id}`), get(`runs/${id}`)]),
   "/settings": () => [cli(line`millrace organization`), get("users/me")],

@@ -9,6 +9,7 @@ use millrace_model::tenant::Caller;
 use crate::deploy::components::CodeRef;
 use crate::deploy::updates::UpdateSource;
 use crate::observe::views::SourceDeploymentView;
+use crate::run::program::Program;
 use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
 
@@ -116,6 +117,18 @@ impl Engine {
             message,
             created_at: source.updated_at,
         }
+    }
+
+    /// Whether a change of a source, whose program before it is `before`, makes a version.
+    pub(super) fn makes_version(
+        &self,
+        before: Option<&Program>,
+        old: &Source,
+        new: &Source,
+    ) -> bool {
+        // A server that ended while it activated another version left that in the record alone.
+        let is_in_record_alone = before.is_some_and(|p| p.identity().deployment_id.is_none());
+        is_in_record_alone || self.is_another_version(old, new)
     }
 
     /// Whether two states of a source are different versions. Secrets are sealed anew each time, so

@@ -255,10 +255,7 @@ impl Engine {
         new.inactive_reason =
             (!active).then(|| old.inactive_reason.clone().unwrap_or("it was made inactive".into()));
         set_active(&mut interfaces, active);
-        // A server that ended while it activated another version left that in the record alone.
-        let has_no_version =
-            matches!(&before, Some(Program::Source(p)) if p.source.deployment_id.is_none());
-        let mut made = (back_to.is_some() || has_no_version || self.is_another_version(&old, &new))
+        let mut made = (back_to.is_some() || self.makes_version(before.as_ref(), &old, &new))
             .then(|| self.new_source_deployment(caller, &new, message));
         let store = &self.0.store;
         match &mut made {

@@ -561,7 +561,7 @@ async fn one_server_at_a_time_refreshes_an_account() {
     assert!(claim(&a, 1, 101).await);
     account.version = 2;
     b.update_account(account.clone()).await.expect("renamed");
-    assert!(!claim(&b, 2, 102).await, "whoever renames an account does not end its refresh");
+    assert!(!claim(&b, 2, 102).await, "a rename does not end the refresh");
     a.release_refresh(&account.id, NOW.plus_ms(201)).await.expect("lets go");
     assert!(!claim(&b, 1, 102).await, "it is another by now");
     assert!(claim(&b, 2, 102).await);

@@ -4,12 +4,11 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactNode } from "react";
 import { sentence } from "~/api/errors";
-import { ownersQuery, subscriptionsQuery } from "~/api/queries";
 import { RecordLink } from "~/shell/record-link";
 import { useSession } from "~/shell/session";
 import { count } from "~/ui/format";
 import { Tag } from "~/ui/tag";
-import { autoSubscriptionsQuery } from "./queries";
+import { autoSubscriptionsQuery, newestOfListenerQuery } from "./queries";
 
 /** As many as fit beside the other facts. */
 const SHOWN = 4;
@@ -19,30 +18,32 @@ export const channelWord = (name: string) =>
 
 export function ListensTo({ id }: { id: string }) {
   const { org } = useSession();
-  const { data: subscriptions, error } = useQuery(subscriptionsQuery(org.id));
+  const { data: newest, error } = useQuery(newestOfListenerQuery(org.id, id, SHOWN));
   const { data: autos, error: autosError } = useInfiniteQuery(autoSubscriptionsQuery);
   const failed = error ?? autosError;
-  if (subscriptions === undefined || autos === undefined) {
+  if (newest === undefined || autos === undefined) {
     return (
       <span className={failed === null ? "listens-to" : "listens-to failed-text"}>
         {failed === null ? "…" : sentence(failed)}
       </span>
     );
   }
-  const all = [
-    ...subscriptions
-      .filter(({ listener_id }) => listener_id === id)
-      .map((each) => ({ ...each, emitter: <Emitter id={each.emitter_id} /> })),
-    ...autos.pages
-      .flatMap((page) => page.data)
-      .filter(({ listener_id }) => listener_id === id)
-      .map((each) => ({ ...each, emitter: "every new workflow and source" })),
-  ];
-  const rest = all.length - SHOWN;
+  const ofAutos = autos.pages
+    .flatMap((page) => page.data)
+    .filter(({ listener_id }) => listener_id === id);
+  const shown = [
+    ...newest.data.map((each) => ({
+      ...each,
+      emitter: <Emitter id={each.emitter_id} name={each.emitter_name ?? null} />,
+    })),
+    ...ofAutos.map((each) => ({ ...each, emitter: "every new workflow and source" })),
+  ].slice(0, SHOWN);
+  const rest =
+    (newest.page_info?.total_count ?? newest.data.length) + ofAutos.length - shown.length;
   return (
     <span className="listens-to">
-      {all.length === 0 && "nothing yet "}
-      {all.slice(0, SHOWN).map((each, at) => (
+      {shown.length === 0 && "nothing yet "}
+      {shown.map((each, at) => (
         <Fragment key={each.id}>
           {at > 0 && ", "}
           <Tag>{channelWord(each.event_name)}</Tag> of {each.emitter}
@@ -55,14 +56,12 @@ export function ListensTo({ id }: { id: string }) {
   );
 }
 
-function Emitter({ id }: { id: string }): ReactNode {
+function Emitter({ id, name }: { id: string; name: string | null }): ReactNode {
   const { org } = useSession();
-  const { data: owners } = useQuery(ownersQuery);
   if (id === "dc_*") return "all sources";
   if (id === "p_*") return "all workflows";
   if (id === org.id) return "the organization";
-  const owner = owners?.get(id);
-  if (owner === undefined) return <span className="mono">{id}</span>;
-  const kind = owner.isWorkflow ? "workflow" : "source";
-  return <RecordLink of={{ id, name: owner.name, kind }} className="quiet-link" />;
+  if (name === null) return <span className="mono">{id}</span>;
+  const kind = id.startsWith("p_") ? "workflow" : "source";
+  return <RecordLink of={{ id, name, kind }} className="quiet-link" />;
 }

@@ -2,7 +2,7 @@
 
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data, exactBody, exactData } from "~/api/client";
-import { type Page, pagesOf } from "~/api/queries";
+import { type Page, pagesOf, subscriptionsQuery } from "~/api/queries";
 import type { WebhookDelivery, WebhookDeliveryDetail } from "~/api/schema";
 
 export const webhooksQuery = pagesOf(["webhooks"], (query, signal) =>
@@ -63,3 +63,16 @@ export const deliveryQuery = (webhook: string, delivery: string) =>
 export const autoSubscriptionsQuery = pagesOf(["auto-subscriptions"], (query, signal) =>
   body(client.GET("/v1/auto_subscriptions", { params: { query }, signal })),
 );
+
+/** The newest subscriptions of a listener, with the names of their emitters, and how many there are. */
+export const newestOfListenerQuery = (org: string, listener: string, limit: number) =>
+  queryOptions({
+    queryKey: [...subscriptionsQuery(org).queryKey, "of", listener, limit],
+    queryFn: ({ signal }) =>
+      body(
+        client.GET("/v1/orgs/{org}/subscriptions", {
+          params: { path: { org }, query: { listener_id: listener, limit } },
+          signal,
+        }),
+      ),
+  });

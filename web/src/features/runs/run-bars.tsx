@@ -43,7 +43,7 @@ export function RunBars({
         <BarStatus>{showing}</BarStatus>
       </div>
       <div className="bar is-filters">
-        <SearchRuns key={q} q={q} onSearch={(next) => onShow({ q: next })} />
+        <SearchRuns q={q} onSearch={(next) => onShow({ q: next })} />
         <FilterBar filter={filter} ofOne={ofOne} onFilter={(next) => onShow({ filter: next })} />
         {filtered && (
           <button type="button" className="link end" onClick={() => onShow({ filter: {} })}>
@@ -77,6 +77,12 @@ const textsOf = (search: RunSearch): Record<string, string> => ({ ...search });
 /** Words are sent with the return key: each search is a request. */
 function SearchRuns({ q, onSearch }: { q: string; onSearch: (q: string) => void }) {
   const [text, setText] = useState(q);
+  // The address may name other words, as after Back or a saved view; the field keeps the focus.
+  const [shown, setShown] = useState(q);
+  if (shown !== q) {
+    setShown(q);
+    setText(q);
+  }
   const field = useRef<HTMLInputElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
   return (

@@ -101,7 +101,7 @@ export function FindSource({
         <Banner
           kind="failed"
           role="alert"
-          title={isBad ? "This code is no component" : "The code was not saved"}
+          title={isBad ? "This code is not a component" : "The code was not saved"}
         >
           {sentence(save.error)}
         </Banner>
@@ -223,7 +223,8 @@ function useSources(words: string) {
     query,
     found,
     error,
-    answer: error !== null ? [] : isAnswered ? found.components : undefined,
+    // A search that failed found nothing that Enter could take.
+    answer: error === null && isAnswered ? found.components : undefined,
   };
 }
 

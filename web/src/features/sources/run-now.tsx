@@ -118,7 +118,17 @@ function RunDialog({
       onSubmit={submit}
       foot={
         <>
-          {text !== first && <Button onClick={() => done(first)}>Reset the event</Button>}
+          {text !== first && (
+            <Button
+              onClick={() => {
+                done(first);
+                // The button is gone with the text.
+                go.current?.focus();
+              }}
+            >
+              Reset the event
+            </Button>
+          )}
           <span className="grow" />
           <CloseDialog />
           <Button
