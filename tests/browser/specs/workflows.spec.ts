@@ -458,9 +458,7 @@ test("a viewer sees a workflow and no act that fails", async ({ page, server }) 
     await expect(page.getByRole("button", { name, exact: true })).toHaveAttribute("aria-disabled", "true");
   }
   await page.getByRole("button", { name: "More", exact: true }).click();
-  for (const name of ["Duplicate", "Remove"]) {
-    await expect(page.getByRole("menuitem", { name })).toHaveAttribute("aria-disabled", "true");
-  }
+  await expect(page.getByRole("menuitem", { name: "Duplicate" })).toHaveAttribute("aria-disabled", "true");
   await page.keyboard.press("Escape");
   await expect(page.getByRole("switch")).toBeDisabled();
   await expectAccessible(page);
