@@ -67,6 +67,26 @@ async fn r2_27_an_app_has_its_record_by_id_and_slug() {
 }
 
 #[tokio::test]
+async fn r2_27_a_definition_of_an_app_has_a_bound_whatever_makes_it_long() {
+    let server = Server::shared().await;
+    server.post("/apps", &json!({ "name_slug": "long" })).await.data();
+    let text = "x".repeat(70_000);
+    let client = json!({ "authorize_url": "https://a.test", "token_url": "https://a.test", "client_id": text, "client_secret": "s" });
+    for (field, value) in [
+        ("description", json!(text)),
+        ("img_src", json!(text)),
+        ("categories", json!([text])),
+        ("custom_fields", json!([{ "name": "k", "label": text }])),
+        ("oauth", client),
+    ] {
+        let refused = server.put("/apps/long", &json!({ field: value })).await;
+        assert_eq!(refused.refusal(), (413, "too_large"), "{field}: {}", refused.text);
+        let refused = server.post("/apps", &json!({ "name_slug": "longer", field: value })).await;
+        assert_eq!(refused.refusal(), (413, "too_large"), "{field}: {}", refused.text);
+    }
+}
+
+#[tokio::test]
 async fn an_app_s_image_is_fetched_once_and_is_nothing_but_an_image() {
     let peer = Peer::start(|head| match head {
         _ if head.starts_with("GET /ok") => Says::Json("GIF89a and more".into()),

@@ -37,6 +37,25 @@ async fn s8_inline_code_is_typescript_where_it_is_no_javascript() {
     }
 }
 
+#[tokio::test]
+async fn s8_what_says_more_of_code_is_refused_where_there_is_none() {
+    let server = Server::shared().await;
+    let code = "export default { name: 's', version: '1', run() {} };";
+    let source = server.post("/sources", &json!({ "component_code": code })).await.data();
+    for (field, value) in [
+        ("component_files", json!({ "a.mjs": "" })),
+        ("component_entry", json!("a.mjs")),
+        ("language", json!("typescript")),
+    ] {
+        let refused =
+            server.put(&format!("/sources/{}", id(&source)), &json!({ field: value })).await;
+        assert_eq!(refused.refusal(), (422, "invalid_field"), "{}", refused.text);
+        assert_eq!(refused.json["details"]["field"], field);
+        let refused = server.post("/sources", &json!({ "key": "none", field: value })).await;
+        assert_eq!(refused.refusal(), (422, "invalid_field"), "{}", refused.text);
+    }
+}
+
 /// A parser of JavaScript reads these types as comparisons, and accepts these modifiers.
 #[tokio::test]
 async fn s8_code_whose_only_types_read_as_javascript_is_typescript() {

@@ -119,6 +119,15 @@ pub(crate) fn code_of(params: &Params) -> Result<Option<CodeRef>, ApiError> {
             url,
         }));
     }
+    let of_code = ["component_files", "component_entry", "language"];
+    if let Some(field) =
+        of_code.into_iter().find(|f| params.0.get(*f).is_some_and(|v| !v.is_null()))
+    {
+        let message = format!(
+            "`{field}` says more of `component_code`, which is missing; give `component_code` too, or leave out `{field}`"
+        );
+        return Err(ApiError::field(field, message));
+    }
     if let Some(url) = url {
         return Ok(Some(CodeRef::Url(url)));
     }

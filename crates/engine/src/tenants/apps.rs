@@ -19,12 +19,29 @@ use crate::tenants::secrets::Keyring;
 /// A longer name of a key is none.
 const KEY_BYTES_MAX: usize = 200;
 
+/// Bytes of a definition as JSON: lists of apps hold a hundred of them.
+const DEFINITION_BYTES_MAX: usize = 64 * 1024;
+
 /// Keys of `$auth` that code reads, by the app's slug.
 pub(crate) type AuthKeys = BTreeMap<String, BTreeSet<String>>;
 
 fn is_slug(text: &str) -> bool {
     (1..=100).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b))
+}
+
+fn check_size(definition: &AppDefinition) -> Result<(), EngineError> {
+    let bytes = serde_json::to_string(definition)
+        .map_err(|error| EngineError::invalid("custom_fields", error.to_string()))?
+        .len();
+    if bytes > DEFINITION_BYTES_MAX {
+        return Err(EngineError::TooLarge {
+            message: format!(
+                "the app's name, description, fields, categories and OAuth client have {bytes} bytes as JSON; at most {DEFINITION_BYTES_MAX} are kept"
+            ),
+        });
+    }
+    Ok(())
 }
 
 /// An app to be registered, or changed.
@@ -134,6 +151,7 @@ impl Apps {
                 format!("each of at most {FIELDS_MAX} fields has a name of its own"),
             ));
         }
+        check_size(&definition)?;
         let now = self.ctx.now();
         // One that cannot be read is replaced whole.
         let before = self.ctx.store.app(&caller.org_id, &name_slug).await.map_err(Into::into);
