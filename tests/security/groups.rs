@@ -182,7 +182,7 @@ async fn each_host_has_a_group_and_what_it_takes_beyond_ends_it_alone() {
     // Memory that no limit of a process counts: files that are kept in it.
     let error = field.fails("const page = Buffer.alloc(8 << 20, 1); for (let n = 0; n < 250; n++) fs.writeFileSync('/tmp/' + n, page);").await;
     assert_eq!(error["code"], "OutOfMemory", "{error}");
-    // One that burns gets less of the processor than it had.
+    // A CPU hog gets less of the CPU than it had.
     let id = field.begin("while (true) {}", 15_000).await;
     let slowed =
         || given.hosts().iter().any(|host| given.read(&format!("{host}/cpu.weight")) == "10");

@@ -197,7 +197,7 @@ async fn measure_what_a_neighbour_feels() {
 /// What an organization does with many workflows at once: none of them goes beyond a limit of one
 /// component.
 const ATTACKS_OF_AN_ORGANIZATION: &[(&str, &str)] = &[
-    ("30 workflows that burn", "while (true) {}"),
+    ("30 CPU hogs", "while (true) {}"),
     (
         "30 workflows that take memory",
         "const all = []; for (;;) { all.push(new Array(1e5).fill(1.5)); if (all.length > 100) all.length = 0; await new Promise(setImmediate); }",

@@ -114,7 +114,7 @@ fn main() -> ExitCode {
     match cli.command {
         Command::Serve(args) => {
             // Before there are threads, which have what the one that starts them has.
-            millrace_runner::take_short_turns();
+            millrace_runner::use_short_time_slices();
             on_threads(async {
                 match serve::serve(*args).await {
                     Ok(()) => ExitCode::SUCCESS,
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => on_threads(doctor::doctor(*args, cli.global.json)),
         // It walls itself in, while there is no other thread yet.
         Command::BundleWorker => {
-            millrace_runner::take_long_turns();
+            millrace_runner::use_long_time_slices();
             done(serve::bundle_worker())
         }
         Command::Completions { shell } => print_completions(shell),

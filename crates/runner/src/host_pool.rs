@@ -22,8 +22,8 @@ use crate::types::{CallFailure, IsolateSpec, RunnerConfig};
 /// more than waiting that long.
 pub(crate) const IDLE: Duration = Duration::from_millis(100);
 /// How long a call waits before a busy host is retired for it, and how long such a host has then
-/// been in use.
-const TURN: Duration = Duration::from_secs(2);
+/// been in use: the time slice of hosts.
+const TIME_SLICE: Duration = Duration::from_secs(2);
 /// Between two retirements of busy hosts.
 const PAUSE: Duration = Duration::from_millis(250);
 /// How long the pool believes that the machine has no room for more processes than there were when
@@ -314,7 +314,7 @@ impl HostPool {
             .filter(|h| h.organization == of)
             .filter_map(|h| Some((h.replaceable_since()?, h)));
         let host = may
-            .filter(|(since, _)| now.duration_since(*since) >= TURN)
+            .filter(|(since, _)| now.duration_since(*since) >= TIME_SLICE)
             .min_by_key(|(since, _)| *since)
             .map(|(_, host)| host.clone())?;
         self.retired = Some(now);
@@ -372,7 +372,7 @@ impl HostPool {
                 .isolates
                 .get(&key(&spec))
                 .and_then(|i| i.waiting.get(&oldest))
-                .is_some_and(|call| now.duration_since(call.since) >= TURN);
+                .is_some_and(|call| now.duration_since(call.since) >= TIME_SLICE);
             let ending = self
                 .idlest(whose)
                 .or_else(|| if has_waited { self.retire_busy(whose, now) } else { None });

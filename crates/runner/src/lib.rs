@@ -5,6 +5,7 @@
 
 mod ask;
 mod call;
+mod cpu;
 mod egress;
 mod ended_call;
 mod examine;
@@ -14,12 +15,9 @@ mod isolate;
 mod leaving;
 mod node;
 mod outgoing;
-mod own_processor;
-mod processor;
 mod reported;
 mod runner;
 mod sandbox;
-mod shares;
 mod types;
 mod wire;
 
@@ -31,11 +29,9 @@ pub fn is_frame(bytes: &[u8]) -> bool {
 }
 
 pub use ask::{Ask, AskError, AskResult};
+pub use cpu::{CpuTime, OwnMeter, use_long_time_slices, use_short_time_slices};
 pub use examine::{Examined, Tried, examine};
 pub use node::WebSocketGlobal;
-pub use own_processor::OwnMeter;
-pub use processor::{take_long_turns, take_short_turns};
 pub use runner::{QueuedRun, Runner};
 pub use sandbox::{WallReport, Walls, probe};
-pub use shares::Taken;
 pub use types::*;

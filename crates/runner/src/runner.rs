@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::call::UnderWay;
+use crate::cpu::CpuAccounting;
 use crate::host::exit::{self, lacks_room};
 use crate::host::{Blank, ExitReason, HostState};
 use crate::host_pool::{End, HostPool, Queued, QueuedCall, Staffing, key};
@@ -23,7 +24,6 @@ use crate::node::check_node;
 use crate::outgoing;
 pub use crate::runner::queued::QueuedRun;
 use crate::sandbox::{self, ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
-use crate::shares::Shares;
 use crate::types::{
     Call, CallOutcome, EffectSink, IsolateSpec, RunnerConfig, RunnerStats, StartError,
 };
@@ -55,7 +55,7 @@ struct Inner {
     waits: Notify,
     /// The supervisors of the hosts' processes.
     supervisors: TaskTracker,
-    shares: Arc<Shares>,
+    accounting: Arc<CpuAccounting>,
     leaving: Leaving,
 }
 
@@ -113,7 +113,7 @@ impl Runner {
             refilling: AtomicBool::new(false),
             waits: Notify::new(),
             supervisors: TaskTracker::new(),
-            shares: Arc::default(),
+            accounting: Arc::default(),
             leaving: Leaving::default(),
         }));
         runner.refill();
@@ -283,7 +283,7 @@ impl Runner {
             spec,
             &self.0.config,
             &self.0.supervisors,
-            &self.0.shares,
+            &self.0.accounting,
             &self.0.leaving,
             move |host, event| runner.on_event(host, event),
         );

@@ -22,7 +22,7 @@ const OWN: &str = "millrace-server";
 const HOST: &str = "millrace-host-";
 /// A host's share of the processor; the server has the usual 100.
 const CPU_WEIGHT: u32 = 50;
-/// The share of one that burns the processor.
+/// The share of a throttled host.
 const CPU_WEIGHT_SLOW: u32 = 10;
 /// What the kernel counts beside a host's limits: its own tables, and files that are read. Bytes.
 const MARGIN_BYTES: u64 = 192 << 20;

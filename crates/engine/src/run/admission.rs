@@ -6,7 +6,7 @@ use std::time::Duration;
 use millrace_fair::{Adaptive, Class, FairSemaphore, Policy, Pressure, Quotas, Rejected, Ticket};
 use millrace_model::ids::OrgId;
 use millrace_model::source::Owner;
-use millrace_runner::{OwnMeter, Taken};
+use millrace_runner::{CpuTime, OwnMeter};
 use tokio::time::Instant;
 
 use crate::background::{Activation, Background, Next, Task};
@@ -63,10 +63,10 @@ impl Admission {
 /// How short CPU is, by what the server's threads used of it and how long they waited for it. A
 /// request wakes several threads one after the other: where they wait nearly as long as they work,
 /// it takes twice the time.
-fn pressure(taken: Taken) -> Pressure {
-    match taken {
-        Taken { used, waited } if waited >= used * 4 / 5 && !used.is_zero() => Pressure::High,
-        Taken { used, waited } if waited >= used * 3 / 5 && !used.is_zero() => Pressure::Moderate,
+fn pressure(time: CpuTime) -> Pressure {
+    match time {
+        CpuTime { used, waited } if waited >= used * 4 / 5 && !used.is_zero() => Pressure::High,
+        CpuTime { used, waited } if waited >= used * 3 / 5 && !used.is_zero() => Pressure::Moderate,
         _ => Pressure::Low,
     }
 }
@@ -85,7 +85,7 @@ impl Background for PressureWatch {
 
     async fn activate(&mut self, _: &Activation) -> Next {
         // Where the kernel does not report how long threads wait, no owner is limited.
-        let pressure = self.meter.look().map_or(Pressure::Low, pressure);
+        let pressure = self.meter.sample().map_or(Pressure::Low, pressure);
         self.engine.0.admission.slots.adapt(pressure, Instant::now());
         Next::After(ADJUST_EVERY)
     }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn waiting_as_long_as_working_is_too_long() {
         let of = |used, waited| {
-            pressure(Taken {
+            pressure(CpuTime {
                 used: Duration::from_millis(used),
                 waited: Duration::from_millis(waited),
             })

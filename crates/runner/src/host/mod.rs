@@ -21,6 +21,7 @@ use millrace_model::{Clock as _, SystemClock};
 
 use crate::ask::Desk;
 use crate::call::REFUSALS_KEPT;
+use crate::cpu::{CpuAccounting, sleeps};
 pub(crate) use crate::host::calls::Ahead;
 use crate::host::calls::Calls;
 pub(crate) use crate::host::ending::GivenUp;
@@ -32,9 +33,7 @@ use crate::host::supervise::{Supervisor, end_process};
 use crate::host_pool::{IsolateKey, QueuedCall, key};
 use crate::leaving::{Leaving, Watched};
 use crate::outgoing::Outgoing;
-use crate::processor::sleeps;
 use crate::sandbox::Launched;
-use crate::shares::Shares;
 use crate::types::{CallFailure, IsolateSpec, RunnerConfig};
 use crate::wire;
 
@@ -114,7 +113,7 @@ impl Blank {
         spec: &Arc<IsolateSpec>,
         config: &RunnerConfig,
         supervisors: &TaskTracker,
-        shares: &Arc<Shares>,
+        accounting: &Arc<CpuAccounting>,
         leaving: &Leaving,
         on_event: impl Fn(&Arc<Host>, HostEvent) + Send + Sync + 'static,
     ) -> Arc<Host> {
@@ -150,7 +149,7 @@ impl Blank {
             tmp_bytes_max: config.tmp_bytes_max,
             load_timeout: config.load_timeout,
             late_processor_max: config.late_processor_max,
-            shares: shares.clone(),
+            accounting: accounting.clone(),
             on_event: Box::new(on_event),
         };
         supervisors.spawn(supervisor.supervise(wire, queue, killed));

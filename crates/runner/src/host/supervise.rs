@@ -14,13 +14,12 @@ use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::cpu::{self, CpuAccounting, HostMeter, sleeps};
 use crate::host::exit;
 use crate::host::{ExitReason, Host, HostEvent, HostState, PROTOCOL, Phase, Why};
 use crate::outgoing::{self, Outgoing};
-use crate::processor::{self, Meter, sleeps};
 use crate::runner::in_time;
 use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage, WATCHES_MAX, admit};
-use crate::shares::Shares;
 use crate::types::IsolateSpec;
 use crate::wire::{self, WireError};
 
@@ -59,7 +58,7 @@ pub(crate) struct Supervisor {
     pub(crate) tmp_bytes_max: u64,
     pub(crate) load_timeout: Duration,
     pub(crate) late_processor_max: Duration,
-    pub(crate) shares: Arc<Shares>,
+    pub(crate) accounting: Arc<CpuAccounting>,
     pub(crate) on_event: OnEvent,
 }
 
@@ -84,7 +83,7 @@ impl Supervisor {
                     read = self.read(read) => read.err().map(ExitReason::Violation),
                     reason = self.too_much() => Some(reason),
                     reason = self.loads_too_long() => Some(reason),
-                    reason = self.share_the_processor() => Some(reason),
+                    reason = self.account_for_cpu() => Some(reason),
                 };
                 // One that drains was loaded, or its failure to load is known, or it was killed.
                 has_loaded = self.host.drain(Why::Retired) != HostState::Loading;
@@ -155,7 +154,7 @@ impl Supervisor {
                 (Err(_), begun) => {
                     // It may be waiting for a processor, or be busy: its first thread sleeps also
                     // while others collect garbage for it.
-                    let used = self.child.id().filter(|pid| sleeps(*pid)).and_then(processor::used);
+                    let used = self.child.id().filter(|pid| sleeps(*pid)).and_then(cpu::used);
                     let before = begun
                         .take()
                         .filter(|begun| begun.came < COMES_ON)
@@ -180,23 +179,23 @@ impl Supervisor {
         }
     }
 
-    /// Ends once the host has used too much of the processor without a call.
-    async fn share_the_processor(&self) -> ExitReason {
-        let mut part = self.shares.part(&self.host.organization);
-        let Some(mut meter) = self.child.id().map(Meter::new) else {
+    /// Throttles the host where it has to be; ends once it has used too much CPU without a call.
+    async fn account_for_cpu(&self) -> ExitReason {
+        let mut account = self.accounting.of_host(&self.host.organization);
+        let Some(mut meter) = self.child.id().map(HostMeter::new) else {
             return std::future::pending().await;
         };
-        if part.keeps_back(Instant::now()) && meter.keep_back(true) {
+        if account.is_throttled(Instant::now()) && meter.throttle(true) {
             self.give_less(true);
         }
         // To load is work of everybody's.
         self.host.state.past(HostState::Loading).await;
         meter.begin();
-        let (mut late, mut is_slowed) = (Duration::ZERO, false);
+        let (mut late, mut was_hog) = (Duration::ZERO, false);
         loop {
-            tokio::time::sleep(processor::LOOK).await;
-            let Some(seen) = meter.look(self.host.ended(), self.host.calls()) else { continue };
-            late = if seen.has_worked { Duration::ZERO } else { late + seen.taken.used };
+            tokio::time::sleep(cpu::INTERVAL).await;
+            let Some(sample) = meter.sample(self.host.ended(), self.host.calls()) else { continue };
+            late = if sample.has_worked { Duration::ZERO } else { late + sample.time.used };
             let most = self.late_processor_max;
             if late > most
                 && self
@@ -205,14 +204,14 @@ impl Supervisor {
             {
                 return ExitReason::Ended;
             }
-            let keeps_back = part.look(seen.taken, seen.has_worked, Instant::now());
-            if seen.burns {
-                is_slowed = true;
+            let is_throttled = account.record(sample.time, sample.has_worked, Instant::now());
+            if sample.is_hog {
+                was_hog = true;
                 self.host.drain(Why::Hog);
-                meter.slow_down();
+                meter.lower_priority();
                 self.give_less(true);
-            } else if !is_slowed && meter.keep_back(keeps_back) {
-                self.give_less(keeps_back);
+            } else if !was_hog && meter.throttle(is_throttled) {
+                self.give_less(is_throttled);
             }
         }
     }

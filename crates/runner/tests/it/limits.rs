@@ -82,16 +82,16 @@ fn turns(pid: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
+async fn a_cpu_hog_gets_a_lower_priority_and_is_not_kept() {
     let bench = Bench::real().await;
     // It ends a while after it stands back.
     let code = "const os = await import('node:os'); console.log(process.pid); await new Promise((y) => setTimeout(y, 100));
         if (event) { while (os.getPriority() === 0); for (const end = Date.now() + 4000; Date.now() < end;); } return process.pid;";
-    let burns = bench.isolate("burns", code);
+    let hog = bench.isolate("hog", code);
     let neighbour = bench.isolate("neighbour", "return process.pid;");
     let other = value(bench.call(&neighbour, 0).await);
     let log = Recorder::new();
-    let burning = bench.spawn(&burns, 1, LONG, &log);
+    let busy = bench.spawn(&hog, 1, LONG, &log);
     until("it is under way", || !log.logs().is_empty()).await;
     let pid = json!(log.logs()[0].parse::<u32>().expect("a pid"));
     until("all its threads stand back", || stands_back(&pid).0 == ["10"]).await;
@@ -111,18 +111,18 @@ async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
         until("its turns are long", || turns(&pid) == ["100000000"]).await;
         assert_ne!(turns(&other), ["100000000"], "the neighbour's are not");
     }
-    assert_eq!(value(burning.await.expect("joins")), pid);
+    assert_eq!(value(busy.await.expect("joins")), pid);
     until("it is ended once it has nothing to do", || !alive(&pid)).await;
-    assert_ne!(value(bench.call(&burns, 0).await), pid);
+    assert_ne!(value(bench.call(&hog, 0).await), pid);
     assert_eq!(value(bench.call(&neighbour, 0).await), other);
 }
 
-/// None of its hosts burns: their calls are short. All of what is done about it is taken back.
+/// None of its hosts is a hog: their calls are short. All of what is done about it is taken back.
 #[tokio::test]
-async fn an_organization_that_takes_more_than_its_share_keeps_back_for_a_while() {
+async fn an_organization_that_uses_more_than_its_share_is_throttled_for_a_while() {
     let processors_here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if !(2..=8).contains(&processors_here) {
-        eprintln!("note: on {processors_here} processors it is not tried who keeps back");
+        eprintln!("note: on {processors_here} processors it is not tried who is throttled");
         return;
     }
     let bench = Bench::set(|c| c.hosts_max = 100).await;
