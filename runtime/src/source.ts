@@ -43,7 +43,7 @@ async function ranOnce(prepared: Prepared, run: Fn, frame: CallFrame, call: Call
 }
 
 /**
- * Runs code and reports `entered` at its first `await`. Reported before the code, another process might get the processor first, and
+ * Runs code and reports `entered` at its first `await`. Reported before the code, another process might get the CPU first, and
  * begin the next event's code before this one's.
  */
 function entered(call: CallContext, run: () => unknown): unknown {

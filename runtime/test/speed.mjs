@@ -1,4 +1,4 @@
-// Calls per second of one host, and the processor time of a call, which a busy machine changes less:
+// Calls per second of one host, and the CPU time of a call, which a busy machine changes less:
 // `node test/speed.mjs [calls] [concurrency]`. Not one of the tests.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ host.send({ t: "load", protocol: 1, modules, env: {}, db: {}, tmp: folder, one_c
 host.wire.ref();
 await host.until((frame) => frame.t === "loaded" || frame.t === "load_failed");
 
-/** Processor time that the host has used, in microseconds; Linux only. */
+/** CPU time that the host has used, in microseconds; Linux only. */
 function used() {
   const fields = readFileSync(`/proc/${host.child.pid}/stat`, "utf8").split(") ")[1].split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10_000;

@@ -197,7 +197,7 @@ async fn each_host_has_a_group_and_what_it_takes_beyond_ends_it_alone() {
     drop(mount);
 }
 
-/// A user's own session is often given memory and processes, and no share of the processor.
+/// A user's own session is often given memory and processes, and no share of the CPU.
 #[tokio::test]
 async fn what_is_not_given_away_is_done_without() {
     let Some(given) = Given::with(&["pids"]) else { return };

@@ -37,6 +37,7 @@ mod rebinding;
 mod refusals;
 mod replaced;
 mod requests;
+mod reserved_names;
 mod resources;
 mod roles;
 mod scopes;

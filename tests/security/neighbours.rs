@@ -48,7 +48,7 @@ const ROUNDS: usize = 3;
 const ANSWERS: usize = 1000;
 /// How long each attack goes on; its run ends by itself then.
 const ATTACK_MS: u64 = 10_000;
-/// Until what is there to hold an attack down may have begun to: what uses the processor is looked
+/// Until what is there to hold an attack down may have begun to: what uses the CPU is looked
 /// at every second.
 const GRACE: Duration = Duration::from_millis(3500);
 
@@ -277,7 +277,7 @@ async fn measure_what_another_organization_feels() {
 
 /// Six hundred clients that ask again as soon as they are answered, and a little later where they
 /// are refused: a process in a session of its own. Clients are elsewhere, and what these need of
-/// the processors is not to be taken from the server, as far as the kernel can tell them apart.
+/// the CPUs is not to be taken from the server, as far as the kernel can tell them apart.
 struct Flood(std::process::Child);
 
 impl Flood {
@@ -322,7 +322,7 @@ const FLOODED: &str = "MILLRACE_FLOODED";
 fn clients_of_a_flood() {
     let Ok(urls) = std::env::var(FLOODED) else { return };
     let urls: Vec<String> = urls.split(' ').map(str::to_owned).collect();
-    // Where sessions share the processors, the session's own.
+    // Where sessions share the CPUs, the session's own.
     let _ = std::fs::write("/proc/self/autogroup", "19");
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("starts");

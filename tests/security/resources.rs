@@ -281,7 +281,7 @@ async fn a_flood_of_requests_leaves_places_to_others() {
     let flood: Vec<_> = (0..700)
         .map(|_| tokio::spawn(field.server.raw(Method::POST, &url).json(&json!({})).send()))
         .collect();
-    // Of any status: how much of it is under way at once depends on how busy the processors are, as
+    // Of any status: how much of it is under way at once depends on how busy the CPUs are, as
     // it gives way to others.
     let path = format!("/sources/{}/runs", slow["id"].as_str().expect("an id"));
     field
@@ -651,7 +651,7 @@ async fn a_workflow_that_starts_itself_fills_its_queue_and_no_more() {
 /// A call of a millisecond that leaves a loop behind, which lets the event loop turn: an idle
 /// process is kept for minutes, this one is not.
 #[tokio::test]
-async fn what_a_call_leaves_behind_burns_no_processor_for_minutes() {
+async fn what_a_call_leaves_behind_uses_no_cpu_for_minutes() {
     let field = Field::start().await;
     let burns = "const burn = () => { for (const end = Date.now() + 50; Date.now() < end; ); setTimeout(burn, 1); }; setTimeout(burn, 1); return 'gone on';";
     let source = field.deploy(burns).await;
@@ -663,7 +663,7 @@ async fn what_a_call_leaves_behind_burns_no_processor_for_minutes() {
             l["data"].as_array().is_some_and(|all| !all.is_empty())
         })
         .await;
-    // It has five seconds, by the processor's count, or by the clock where it keeps the next run
+    // It has five seconds, by the CPU's count, or by the clock where it keeps the next run
     // from its process.
     assert!(logs["data"].to_string().contains("was ended; await it in the run"), "{logs}");
     field.healthy().await;

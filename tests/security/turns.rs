@@ -233,7 +233,7 @@ async fn an_archive_s_long_names_are_read_and_endless_ones_refused_unread() {
             "{}",
             refused.text
         );
-        // The kernel adds up what each processor counted only now and then: the most may be told as
+        // The kernel adds up what each CPU counted only now and then: the most may be told as
         // a little less later.
         let taken = most_memory_kib(field.server.pid()).saturating_sub(before);
         assert!(taken < 32 << 10, "{} bytes took {taken} KiB", archive.len());

@@ -10,7 +10,7 @@ use crate::{cargo_program, command, root};
 /// More failures than this in one suite are no accident: nothing is tried again.
 const SECOND_TRIES_MAX: usize = 4;
 
-/// A suite: what cargo runs, and how many of its tests run at once for each processor.
+/// A suite: what cargo runs, and how many of its tests run at once for each CPU.
 struct Suite {
     name: &'static str,
     targets: &'static [&'static str],
@@ -18,7 +18,7 @@ struct Suite {
 }
 
 /// Most tests of the conformance and crash suites wait for a server much of their time: two for
-/// each processor run at once. With more, servers wait so long for a processor that leases and
+/// each CPU run at once. With more, servers wait so long for a CPU that leases and
 /// deadlines run out. What looks at neighbours and limits needs a quieter machine.
 const SUITES: [Suite; 5] = [
     Suite {
@@ -58,9 +58,9 @@ fn cargo_test(args: &[&str]) -> Command {
 /// did: it is listed as flaky, which is a fault of the test or of what it tests, and does not hold
 /// up everybody else's work.
 fn passes(suite: &Suite) -> Result<bool> {
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let cpus = std::thread::available_parallelism().map_or(2, usize::from);
     let threads =
-        suite.threads.map(|each| ["--test-threads".to_owned(), (each * processors).to_string()]);
+        suite.threads.map(|each| ["--test-threads".to_owned(), (each * cpus).to_string()]);
     let mut command = cargo_test(suite.targets);
     if let Some(threads) = &threads {
         command.arg("--").args(threads);

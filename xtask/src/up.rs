@@ -141,8 +141,8 @@ impl<'a> Client<'a> {
         let path = root.join(DATA_DIR).join("credentials.json");
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("could not read `{}`", path.display()))?;
-        let credentials = serde_json::from_str(&text)
-            .with_context(|| format!("`{}` is not JSON", path.display()))?;
+        let credentials =
+            text.parse::<Value>().with_context(|| format!("`{}` is not JSON", path.display()))?;
         Ok(Self { binary, root, credentials })
     }
 
@@ -166,7 +166,8 @@ impl<'a> Client<'a> {
         if !output.status.success() {
             bail!("`millrace {}` failed", args.join(" "));
         }
-        serde_json::from_slice(&output.stdout)
+        String::from_utf8_lossy(&output.stdout)
+            .parse()
             .with_context(|| format!("`millrace {}` did not print JSON", args.join(" ")))
     }
 

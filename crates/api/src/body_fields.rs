@@ -32,6 +32,8 @@ pub(crate) fn merge(
     if nested > json::BODY_NESTED_MAX {
         return Err(too_deep());
     }
+    json::check_names(body)
+        .map_err(|e| ApiError::malformed_json(format!("the body cannot be read: {e}")))?;
     let mut fields = Fields { known, read: Map::new(), unknown: None };
     let mut reader = serde_json::Deserializer::from_slice(body);
     let read = reader.deserialize_any(&mut fields).and_then(|()| reader.end());

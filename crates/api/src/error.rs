@@ -416,7 +416,7 @@ mod tests {
         let response = error.into().into_response();
         assert_eq!(response.status().as_u16(), status);
         let body = axum::body::to_bytes(response.into_body(), 1 << 16).await.unwrap();
-        let body: Value = serde_json::from_slice(&body).unwrap();
+        let body: Value = millrace_model::json::from_slice(&body).unwrap();
         assert_eq!(body["code"], code);
         assert!(body["error"].as_str().unwrap().contains(says), "{body}");
         body["details"].clone()

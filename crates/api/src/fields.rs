@@ -174,8 +174,10 @@ mod tests {
     use super::*;
 
     async fn body(response: Response) -> Value {
-        serde_json::from_slice(&axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap())
-            .unwrap()
+        millrace_model::json::from_slice(
+            &axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap(),
+        )
+        .unwrap()
     }
 
     fn fields(query: &str) -> Fields {

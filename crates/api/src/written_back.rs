@@ -171,7 +171,7 @@ fn is_same(shown: &Value, given: &Value) -> bool {
                 && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| is_same(a, b)))
         }
         (Value::Number(_) | Value::Bool(_), Value::String(text)) => {
-            serde_json::from_str::<Value>(text).is_ok_and(|given| given == *shown)
+            millrace_model::json::from_str::<Value>(text).is_ok_and(|given| given == *shown)
         }
         (Value::Null, Value::String(text)) => text.is_empty(),
         _ => shown == given,

@@ -199,7 +199,7 @@ fn laid_out(files: BTreeMap<String, Content>, app: &str) -> Option<BTreeMap<Stri
         let (begin, first, last) = (&first[..at], &first[at..], &last[at..]);
         if any(&|path| is_component(Some(path), 0)) {
             let manifest = match files.get(&format!("{begin}package.json")) {
-                Some(Content::Text(text)) => serde_json::from_str::<Value>(text).ok(),
+                Some(Content::Text(text)) => millrace_model::json::from_str::<Value>(text).ok(),
                 _ => None,
             };
             let named = manifest

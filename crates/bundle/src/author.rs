@@ -27,7 +27,7 @@ fn without_mark(text: String) -> String {
 
 /// A `package.json`, an object; else what is wrong with it.
 fn manifest_of(text: &str) -> Result<Value, String> {
-    match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+    match millrace_model::json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         Ok(manifest @ Value::Object(_)) => Ok(manifest),
         Ok(_) => Err("it is JSON, but no object".to_owned()),
         Err(error) => Err(format!("it is not JSON: {error}")),
@@ -326,7 +326,7 @@ impl Author {
         let manifest = format!("{folder}/package.json");
         if self.exists(&manifest).await? {
             let text = self.files.lock().get(&manifest).cloned().flatten().unwrap_or_default();
-            let main = serde_json::from_str::<Value>(&text)
+            let main = millrace_model::json::from_str::<Value>(&text)
                 .ok()
                 .and_then(|m| m.get("main").and_then(Value::as_str).map(str::to_owned));
             if let Some(main) = main

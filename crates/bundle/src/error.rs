@@ -171,9 +171,9 @@ pub enum BundleError {
         /// The limit.
         seconds_max: u64,
     },
-    /// Its process had used more processor time than it may.
+    /// Its process had used more CPU time than it may.
     #[error(
-        "{what} took more than {seconds_max} s of processor time, the limit; import fewer or smaller packages, or only the parts that are used"
+        "{what} took more than {seconds_max} s of CPU time, the limit; import fewer or smaller packages, or only the parts that are used"
     )]
     TooMuchComputed {
         /// What.

@@ -40,7 +40,7 @@ impl IndexCache {
     /// The index that was kept; none where there is none, or not one of this program.
     pub(crate) async fn read(&self) -> Option<Index> {
         let bytes = tokio::fs::read(&self.path).await.ok()?;
-        let kept: Kept<Index> = serde_json::from_slice(&bytes).ok()?;
+        let kept: Kept<Index> = millrace_model::json::from_slice(&bytes).ok()?;
         (kept.made_by == self.made_by).then_some(kept.index)
     }
 

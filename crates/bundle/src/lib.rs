@@ -112,19 +112,15 @@ pub struct BundlerConfig {
 pub struct Limits {
     /// Downloads of its packages included.
     pub time: Duration,
-    /// Processor time of each of its processes, of all threads together.
-    pub processor: Duration,
+    /// CPU time of each of its processes, of all threads together.
+    pub cpu_time: Duration,
     /// Memory of each of its processes, MiB.
     pub memory_mb: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            time: Duration::from_secs(180),
-            processor: Duration::from_secs(240),
-            memory_mb: 2048,
-        }
+        Self { time: Duration::from_secs(180), cpu_time: Duration::from_secs(240), memory_mb: 2048 }
     }
 }
 

@@ -54,7 +54,7 @@ impl Manifest {
     pub(crate) fn read(home: &Path) -> Option<Self> {
         let bytes = std::fs::read(home.join("package.json")).ok()?;
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        Some(serde_json::from_str(&String::from_utf8_lossy(text)).unwrap_or_default())
+        Some(millrace_model::json::from_str(&String::from_utf8_lossy(text)).unwrap_or_default())
     }
 
     /// Whether a path of a file within the package may be imported.

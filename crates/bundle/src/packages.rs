@@ -182,7 +182,7 @@ impl Packages {
             .skip(1)
             .take_while(|folder| folder.starts_with(&self.root))
             .find_map(|folder| std::fs::read(folder.join("package.json")).ok())
-            .and_then(|manifest| serde_json::from_slice::<Value>(&manifest).ok())
+            .and_then(|manifest| millrace_model::json::from_slice::<Value>(&manifest).ok())
             .is_some_and(|manifest| manifest["type"] == "module")
     }
 
@@ -287,7 +287,7 @@ fn internal(error: impl std::error::Error + Send + Sync + 'static) -> BundleErro
 /// The code that `require` of a package gets, where its `main` or `index.js` is a file.
 fn main_of(home: &Path) -> Option<String> {
     let manifest = std::fs::read_to_string(home.join("package.json")).ok()?;
-    let manifest: serde_json::Value = serde_json::from_str(&manifest).ok()?;
+    let manifest: serde_json::Value = millrace_model::json::from_str(&manifest).ok()?;
     let main = manifest.get("main").and_then(serde_json::Value::as_str).unwrap_or("index.js");
     if Path::new(main)
         .components()

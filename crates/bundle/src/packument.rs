@@ -59,7 +59,7 @@ impl Document {
         self.versions.get(version).map(|release| release.dist.tarball.as_str())
     }
 
-    /// Whether a version is made for certain systems or processors.
+    /// Whether a version is made for certain systems or CPUs.
     pub(crate) fn is_for_some_machines(&self, version: &str) -> bool {
         self.versions.get(version).is_some_and(|r| !r.os.is_null() || !r.cpu.is_null())
     }

@@ -52,7 +52,7 @@ pub(crate) enum Outside {
 /// A version chosen from a document.
 pub(crate) struct Chosen {
     pub(crate) package: LockedPackage,
-    /// It is made for certain systems or processors, so it holds machine code.
+    /// It is made for certain systems or CPUs, so it holds machine code.
     pub(crate) is_for_some_machines: bool,
 }
 
@@ -242,14 +242,14 @@ impl Registry {
                 name: name.to_owned(),
                 importer: importer.to_owned(),
             })?;
-        serde_json::from_slice(&bytes)
+        millrace_model::json::from_slice(&bytes)
             .map_err(|e| failed(name, &format!("its answer cannot be read: {e}")))
     }
 
     /// A document on disk, and whether it is young enough.
     async fn on_disk(&self, file: &std::path::Path) -> Option<(Document, bool)> {
         let age = tokio::fs::metadata(file).await.ok()?.modified().ok()?.elapsed().ok()?;
-        let document = serde_json::from_slice(&tokio::fs::read(file).await.ok()?).ok()?;
+        let document = millrace_model::json::from_slice(&tokio::fs::read(file).await.ok()?).ok()?;
         Some((document, age < self.max_age))
     }
 

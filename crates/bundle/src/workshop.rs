@@ -393,7 +393,7 @@ fn package_of(specifier: &str) -> Option<Bare> {
 /// A source map of code that has the banner's line before it, with the names of files as their
 /// authors know them.
 fn finished(map: &str, plugin: &MillracePlugin) -> String {
-    let Ok(mut map) = serde_json::from_str::<Value>(map) else { return map.to_owned() };
+    let Ok(mut map) = millrace_model::json::from_str::<Value>(map) else { return map.to_owned() };
     if let Some(mappings) = map.get("mappings").and_then(Value::as_str) {
         let mappings = format!(";{mappings}");
         map["mappings"] = mappings.into();

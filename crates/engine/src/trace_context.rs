@@ -67,7 +67,7 @@ pub(crate) fn parent_of_all(trace: &str) -> String {
 
 /// What a run's own requests carry: they go on from its attempt. `context`: JSON text.
 pub(crate) fn parent_of(context: &str, run: &RunId, attempt: i64) -> Option<String> {
-    let context: Context = serde_json::from_str(context).ok()?;
+    let context: Context = millrace_model::json::from_str(context).ok()?;
     Some(header(&context.trace_id, &attempt_span(&context, run, attempt)))
 }
 

@@ -221,7 +221,7 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
     let text = std::fs::read_to_string(folder.join(MANIFEST)).with_context(|| {
         format!("`{}` is not a backup: it has no readable `{MANIFEST}`", folder.display())
     })?;
-    let manifest: Manifest = serde_json::from_str(&text)
+    let manifest: Manifest = millrace_model::json::from_str(&text)
         .with_context(|| format!("the `{MANIFEST}` of `{}` is damaged", folder.display()))?;
     let named = args.master_key.is_some();
     let key = args.master_key.unwrap_or_else(|| folder.join(MASTER_KEY));

@@ -84,7 +84,8 @@ impl DataDir {
     pub fn take_over_credentials(&self, first: Option<&OrgId>) -> Result<bool> {
         let path = self.file(NEXT_CREDENTIALS);
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(false) };
-        let prepared = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+        let prepared =
+            millrace_model::json::from_str::<serde_json::Value>(&text).unwrap_or_default();
         let fits = first.is_some_and(|first| prepared["org_id"] == first.as_str());
         let done =
             if fits { rename(&path, &self.file(CREDENTIALS)) } else { std::fs::remove_file(&path) };
@@ -96,7 +97,9 @@ impl DataDir {
     pub fn update_url(&self, url: &str) -> Result<()> {
         let path = self.file(CREDENTIALS);
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
-        let Ok(mut value) = serde_json::from_str::<serde_json::Value>(&text) else { return Ok(()) };
+        let Ok(mut value) = millrace_model::json::from_str::<serde_json::Value>(&text) else {
+            return Ok(());
+        };
         if value["url"] == url || !value.is_object() {
             return Ok(());
         }

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn names_of_credentials_are_told_from_others() {
         let table = include_str!("../../../runtime/test/credential_names.json");
-        let table: HashMap<&str, Vec<&str>> = serde_json::from_str(table).expect("a table");
+        let table: HashMap<&str, Vec<&str>> = crate::json::from_str(table).expect("a table");
         for (list, expected) in [("credentials", true), ("others", false)] {
             assert!(table[list].len() >= 30);
             for name in &table[list] {

@@ -252,7 +252,7 @@ mod tests {
     fn what_is_cut_says_so_and_stays_json() {
         assert_eq!(capped(r#"{"a":1}"#, 7), r#"{"a":1}"#);
         let long = format!("\"{}\"", "é".repeat(2000));
-        let cut: serde_json::Value = serde_json::from_str(&capped(&long, 100)).expect("JSON");
+        let cut: serde_json::Value = crate::json::from_str(&capped(&long, 100)).expect("JSON");
         assert_eq!(
             (&cut["$truncated"], &cut["$bytes"]),
             (&serde_json::json!(true), &serde_json::json!(4002))

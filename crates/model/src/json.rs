@@ -3,14 +3,26 @@
 //! JavaScript writes JSON that strict readers refuse: half of a surrogate pair, as
 //! `"text".slice(0, n)` leaves it, and values that are nested deeper than readers go. Neither may
 //! hide the rest of a record.
+//!
+//! Among the fields of an object, `serde_json` has names of its own: [`RESERVED`]. An object with
+//! one of them is read as a number, or its text is read as JSON with a new count of levels, whoever
+//! wrote it: so objects with such names are refused. All JSON is read by way of this module.
 
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memmem;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize as _, Deserializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
+
+/// What the names of fields begin with that `serde_json` keeps to itself, where a dependency has it
+/// read numbers of any precision, or leave JSON unread.
+pub const RESERVED: &str = "$serde_json::private::";
+
+/// The name under which its readers hand on a number that is no 64-bit integer.
+const NUMBER: &str = "$serde_json::private::Number";
 
 /// How deep a value that code hands out may be nested (facts 4.11, "JSON Nested Property Limit
 /// Exceeded").
@@ -28,6 +40,82 @@ const READER_NESTED_MAX: usize = 100;
 
 /// Of a text that cannot be read, so much is shown, bytes.
 const PREVIEW_BYTES: usize = 512;
+
+/// Reads JSON text as a type, as `serde_json::from_str` does.
+///
+/// # Errors
+///
+/// What `serde_json` says of the text, and where it has a name of [`RESERVED`].
+#[expect(clippy::disallowed_methods, reason = "this is what is used in its place")]
+pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result<T> {
+    check_names(text.as_bytes())?;
+    serde_json::from_str(text)
+}
+
+/// As [`from_str`], of bytes.
+///
+/// # Errors
+///
+/// As [`from_str`].
+#[expect(clippy::disallowed_methods, reason = "this is what is used in its place")]
+pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> serde_json::Result<T> {
+    check_names(text)?;
+    serde_json::from_slice(text)
+}
+
+/// Refuses JSON text in which a field of an object has a name of [`RESERVED`].
+///
+/// # Errors
+///
+/// Where there is one.
+pub fn check_names(text: &[u8]) -> serde_json::Result<()> {
+    if has_reserved_name(text) {
+        return Err(Error::custom(format!("the name of a field begins with `{RESERVED}`")));
+    }
+    Ok(())
+}
+
+/// Whether a field of an object in the text has a name of [`RESERVED`], however it is written.
+fn has_reserved_name(text: &[u8]) -> bool {
+    // Without an escape the whole of it is there, and nearly no text has it.
+    if memmem::find(text, RESERVED.as_bytes()).is_none() && memmem::find(text, b"\\u").is_none() {
+        return false;
+    }
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
+        let (is_reserved, end) = reserved_string(text, at + found + 1);
+        at = end;
+        let next = text.get(at..).and_then(|rest| rest.trim_ascii_start().first());
+        if is_reserved && next == Some(&b':') {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether the string that begins there begins with [`RESERVED`], and where it ends.
+fn reserved_string(text: &[u8], begin: usize) -> (bool, usize) {
+    let (mut at, mut left) = (begin, Some(RESERVED.as_bytes()));
+    loop {
+        let (character, next) = match text.get(at..).unwrap_or_default() {
+            [] | [b'"', ..] => return (left.is_some_and(<[u8]>::is_empty), at + 1),
+            [b'\\', b'u', digits @ ..] => (escaped(digits), at + 6),
+            [b'\\', ..] => (None, at + 2),
+            [byte, ..] => (Some(*byte), at + 1),
+        };
+        at = next;
+        left = match left {
+            None | Some([]) => left,
+            Some([wanted, rest @ ..]) => (character == Some(*wanted)).then_some(rest),
+        };
+    }
+}
+
+/// The character of ASCII that four digits stand for.
+fn escaped(digits: &[u8]) -> Option<u8> {
+    let digits = std::str::from_utf8(digits.get(..4)?).ok()?;
+    u8::from_str_radix(digits, 16).ok()
+}
 
 /// Reads JSON text. Half of a surrogate pair becomes U+FFFD; values are nested up to 64 levels
 /// deeper than [`NESTED_MAX`].
@@ -53,7 +141,8 @@ pub fn read_given(text: &str) -> serde_json::Result<Value> {
 pub const BODY_NESTED_MAX: usize = OBJECT_NESTED_MAX;
 
 /// Reads the value of a field of a body, beyond the levels that `serde_json` reads. The body has
-/// [`BODY_NESTED_MAX`] levels at most, which the caller has made sure of by [`nested`].
+/// [`BODY_NESTED_MAX`] levels at most, which the caller has made sure of by [`nested`], and no name
+/// of [`RESERVED`] ([`check_names`]).
 ///
 /// # Errors
 ///
@@ -63,14 +152,16 @@ pub fn field_of_body<'de, A: MapAccess<'de>>(fields: &mut A) -> Result<Value, A:
 }
 
 /// Whether JSON text is of an object that fields can be added to: nested up to 32 levels deeper
-/// than [`NESTED_MAX`].
+/// than [`NESTED_MAX`], without names of [`RESERVED`].
 pub fn is_object(text: &str) -> bool {
-    text.starts_with('{') && nested(text.as_bytes()) <= OBJECT_NESTED_MAX
+    text.starts_with('{')
+        && nested(text.as_bytes()) <= OBJECT_NESTED_MAX
+        && !has_reserved_name(text.as_bytes())
 }
 
 fn read_to(levels: usize, text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(text).or_else(|error| {
-        if nested(text.as_bytes()) > levels {
+    from_str(text).or_else(|error| {
+        if nested(text.as_bytes()) > levels || has_reserved_name(text.as_bytes()) {
             return Err(error);
         }
         part(&whole_characters(text), 0)
@@ -142,6 +233,11 @@ impl<'de> Visitor<'de> for Nested {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
+            // The text has no such name.
+            if name == NUMBER {
+                let number: String = fields.next_value()?;
+                return number.parse::<Number>().map(Value::Number).map_err(Error::custom);
+            }
             let value = fields.next_value_seed(Self(self.0 + 1))?;
             map.insert(name, value);
         }
@@ -248,6 +344,51 @@ mod tests {
         );
         // Brackets in a text open nothing.
         assert!(read(&format!("[\"{}\\\"[\\ud800\"]", "[".repeat(9_999))).is_ok());
+    }
+
+    #[test]
+    fn numbers_are_numbers_in_whatever_text() {
+        let numbers = "[12.99,-0,1e3,-1.5e-7,123456789012345678901234567890,9007199254740993]";
+        let expected = from_str::<Value>(numbers).unwrap().to_string();
+        let halves = format!(r#"["\ud83d",{numbers}]"#);
+        assert_eq!(read(&halves).unwrap()[1].to_string(), expected);
+        let deep = format!("{}{numbers}{}", "[".repeat(200), "]".repeat(200));
+        assert!(read(&deep).unwrap().to_string().contains(&expected));
+    }
+
+    #[test]
+    fn names_that_the_reader_keeps_to_itself_are_refused_however_they_are_written() {
+        let name = |escape: fn(usize, char) -> bool| -> String {
+            let letters = format!("{RESERVED}RawValue");
+            let one = |(at, letter): (usize, char)| match escape(at, letter) {
+                true => format!("\\u{:04x}", u32::from(letter)),
+                false => letter.to_string(),
+            };
+            letters.chars().enumerate().map(one).collect()
+        };
+        let names = [
+            name(|_, _| false),
+            name(|_, _| true),
+            name(|at, _| at == 0),
+            name(|_, letter| letter == ':'),
+            name(|_, letter| letter.is_alphabetic()),
+            name(|_, _| false).replace("RawValue", "Number"),
+        ];
+        for name in names {
+            for text in [
+                format!(r#"{{"{name}":"1"}}"#),
+                format!("[[{{\"a\\\"\": 1, \"{name}\"\n : \"[]\"}}]]"),
+                format!(r#"{{"a":{{"b":"\ud83d","{name}":"1"}}}}"#),
+            ] {
+                assert!(from_str::<Value>(&text).is_err(), "{text}");
+                assert!(from_slice::<Value>(text.as_bytes()).is_err(), "{text}");
+                assert!(read(&text).is_err() && read_given(&text).is_err(), "{text}");
+                assert!(!is_object(&text), "{text}");
+            }
+            // Not as the name of a field.
+            let text = format!(r#"{{"a":"{name}","b":["{name}"],"x{name}":"\"{name}\":1"}}"#);
+            assert!(read(&text).is_ok(), "{text}");
+        }
     }
 
     #[test]

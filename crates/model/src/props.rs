@@ -419,7 +419,7 @@ fn bare_fits(prop_type: PropType, def: &PropDef, value: &Value) -> bool {
             value.is_object()
                 || value
                     .as_str()
-                    .is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok())
+                    .is_some_and(|text| crate::json::from_str::<Map<String, Value>>(text).is_ok())
         }
         PropType::App => value.is_object(),
         PropType::HttpRequest => value.get("url").is_some_and(Value::is_string),

@@ -83,9 +83,9 @@ impl ReplaySelection {
     /// # Errors
     /// It is not what is stored.
     pub fn light(stored: &str) -> serde_json::Result<Self> {
-        let mut parts: BTreeMap<&str, &RawValue> = serde_json::from_str(stored)?;
+        let mut parts: BTreeMap<&str, &RawValue> = crate::json::from_str(stored)?;
         parts.remove("event");
-        serde_json::from_str(&serde_json::to_string(&parts)?)
+        crate::json::from_str(&serde_json::to_string(&parts)?)
     }
 }
 

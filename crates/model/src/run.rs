@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn what_was_stored_before_steps_were_named_is_read() {
         let text = r#"{"steps":[{"namespace":"a","status":"succeeded","exports":{}}],"sends":[["http",{}],["email",{},"b"]],"logs":[{"at":1,"level":"log","text":"t"}]}"#;
-        let read: RunResult = serde_json::from_str(text).unwrap();
+        let read: RunResult = crate::json::from_str(text).unwrap();
         assert_eq!(
             read.sends.iter().map(|sent| sent.2.as_deref()).collect::<Vec<_>>(),
             [None, Some("b")]

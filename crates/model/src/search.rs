@@ -145,7 +145,7 @@ fn values(json: &str, mut take: impl FnMut(&str) -> bool) {
                 bytes[at..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
             let Some(raw) = json.get(begin + 1..end) else { continue };
             let decoded = if raw.contains('\\') {
-                json.get(begin..at).and_then(|quoted| serde_json::from_str::<String>(quoted).ok())
+                json.get(begin..at).and_then(|quoted| crate::json::from_str::<String>(quoted).ok())
             } else {
                 None
             };

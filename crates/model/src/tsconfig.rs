@@ -118,7 +118,7 @@ impl Reader<'_> {
 fn object(text: &str) -> Option<Map<String, Value>> {
     let mut text = text.trim_start_matches('\u{feff}').to_owned();
     json_strip_comments::strip(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
+    crate::json::from_str(&text).ok()
 }
 
 /// The paths that `name` may mean where the file at `by` extends it: of a file beside it, else of a

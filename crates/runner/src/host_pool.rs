@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long the pool believes that the machine has no room for more processes than there were when
 /// one could not be started.
 const NO_ROOM: Duration = Duration::from_secs(10);
-/// The same for an isolate that has fewer hosts than there are processors.
+/// The same for an isolate that has fewer hosts than there are CPUs.
 pub(crate) const PATIENCE_FIRST: Duration = Duration::from_millis(2);
 
 /// All hosts of a runner, and the calls that wait for one.
@@ -44,8 +44,8 @@ pub(crate) struct HostPool {
     retired: Option<Instant>,
     /// How many hosts there were when the machine had no room for another, and when that was.
     no_room: Option<(usize, Instant)>,
-    /// Processors that hosts may use.
-    processors: usize,
+    /// CPUs that hosts may use.
+    cpus: usize,
     /// How long a call may be expected to wait ahead.
     ahead_wait: Duration,
     /// No host starts any more.
@@ -117,7 +117,7 @@ impl End {
 }
 
 impl HostPool {
-    pub(crate) fn new(processors: usize, ahead_wait: Duration) -> Self {
+    pub(crate) fn new(cpus: usize, ahead_wait: Duration) -> Self {
         Self {
             isolates: HashMap::new(),
             blanks: Vec::new(),
@@ -125,7 +125,7 @@ impl HostPool {
             next_ticket: 0,
             retired: None,
             no_room: None,
-            processors,
+            cpus,
             ahead_wait,
             closed: false,
         }
@@ -357,8 +357,7 @@ impl HostPool {
             return Staffing::Nothing;
         }
         let now = Instant::now();
-        let wanting =
-            self.isolates.values().filter(|isolate| isolate.wants_host(self.processors, now));
+        let wanting = self.isolates.values().filter(|isolate| isolate.wants_host(self.cpus, now));
         let mut wanting: Vec<_> = wanting
             .map(|i| (self.hosts_of(&i.spec.organization), i.oldest(), i.spec.clone()))
             .collect();

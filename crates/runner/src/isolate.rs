@@ -11,12 +11,12 @@ use crate::host::{Host, HostState};
 use crate::host_pool::{HostPool, PATIENCE_FIRST, QueuedCall};
 use crate::types::IsolateSpec;
 
-/// How long the oldest call waits before an isolate that has as many hosts as there are processors
+/// How long the oldest call waits before an isolate that has as many hosts as there are CPUs
 /// gets one more.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Hosts of one isolate that start at the same time, for each processor.
-const STARTING_PER_PROCESSOR: usize = 4;
-/// Hosts that an isolate may have beyond the number of processors, for each host that waits in an
+/// Hosts of one isolate that start at the same time, for each CPU.
+const STARTING_PER_CPU: usize = 4;
+/// Hosts that an isolate may have beyond the number of CPUs, for each host that waits in an
 /// `await`: so a burst of such calls doubles them again and again.
 const PER_AWAITING: usize = 4;
 
@@ -62,9 +62,9 @@ impl Isolate {
     }
 
     /// Whether one more host would serve those that wait sooner. Short calls are served by as many
-    /// hosts as there are processors; more are started for each host that waits itself, in an
+    /// hosts as there are CPUs; more are started for each host that waits itself, in an
     /// `await`.
-    pub(crate) fn wants_host(&self, processors: usize, now: Instant) -> bool {
+    pub(crate) fn wants_host(&self, cpus: usize, now: Instant) -> bool {
         let Some((_, oldest)) = self.waiting.first_key_value() else { return false };
         let waited = now.duration_since(oldest.since);
         let there = self.promised + self.open().count();
@@ -73,15 +73,15 @@ impl Isolate {
         }
         let loading = self.hosts.iter().filter(|host| host.state() == HostState::Loading).count();
         let starting = self.promised + loading;
-        let patience = if there < processors && starting == 0 { PATIENCE_FIRST } else { PATIENCE };
+        let patience = if there < cpus && starting == 0 { PATIENCE_FIRST } else { PATIENCE };
         if waited < patience
             || there >= self.spec.isolates_max as usize
-            || starting >= self.waiting.len().min(processors * STARTING_PER_PROCESSOR)
+            || starting >= self.waiting.len().min(cpus * STARTING_PER_CPU)
         {
             return false;
         }
         // How many hosts must be waiting; each is looked at in /proc, so no more than that are.
-        let needed = (there + 1).saturating_sub(processors).div_ceil(PER_AWAITING);
+        let needed = (there + 1).saturating_sub(cpus).div_ceil(PER_AWAITING);
         self.open().filter(|host| host.awaits()).take(needed).count() == needed
     }
 

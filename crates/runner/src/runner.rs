@@ -103,13 +103,13 @@ impl Runner {
                 tried?;
             }
         }
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let ahead_wait = config.ahead_wait;
         let runner = Self(Arc::new(Inner {
             config,
             script,
             sandbox,
-            pool: Mutex::new(HostPool::new(processors, ahead_wait)),
+            pool: Mutex::new(HostPool::new(cpus, ahead_wait)),
             refilling: AtomicBool::new(false),
             waits: Notify::new(),
             supervisors: TaskTracker::new(),
@@ -321,7 +321,7 @@ impl Runner {
                         return;
                     }
                     // Calls that wait start hosts themselves: a blank one beside them would only
-                    // take their processors.
+                    // take their CPUs.
                     if pool.waiting() > 0 {
                         continue;
                     }

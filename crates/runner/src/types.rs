@@ -44,8 +44,8 @@ pub struct RunnerConfig {
     /// How long a call that a busy host is given ahead may be expected to wait there. None is given
     /// ahead where that is nothing.
     pub ahead_wait: Duration,
-    /// Time on the processor that a host may use after its last call; then it is ended.
-    pub late_processor_max: Duration,
+    /// CPU time that a host may use after its last call; then it is ended.
+    pub late_cpu_max: Duration,
     /// Heap of a host that asks for no other, MiB.
     pub heap_mb_default: u32,
     /// A longer frame ends its host.
@@ -79,7 +79,7 @@ impl Default for RunnerConfig {
             left_running_max: Duration::from_secs(5),
             // Until another host would be started for it.
             ahead_wait: PATIENCE_FIRST,
-            late_processor_max: Duration::from_secs(5),
+            late_cpu_max: Duration::from_secs(5),
             heap_mb_default: 256,
             frame_bytes_max: 16 << 20,
             log_bytes_max: 256 << 10,

@@ -322,7 +322,7 @@ pub(crate) fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Byt
 /// Reads a frame.
 pub(crate) fn parse(frame: &[u8]) -> Result<FromHost<'_>, WireError> {
     let flat: Flat<'_> =
-        serde_json::from_slice(frame).map_err(|e| WireError::Malformed(e.to_string()))?;
+        millrace_model::json::from_slice(frame).map_err(|e| WireError::Malformed(e.to_string()))?;
     flat.typed()
 }
 

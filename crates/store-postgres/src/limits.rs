@@ -94,7 +94,7 @@ pub(crate) async fn claim(
         let locked = "SELECT limits, window_at, window_runs FROM run_limits WHERE owner_id = $1 FOR UPDATE SKIP LOCKED";
         let read = |row: &tokio_postgres::Row| {
             // What cannot be read holds back nobody else's runs, and its own as far as it may.
-            let limits = serde_json::from_str(row.try_get(0).map_err(database)?)
+            let limits = millrace_model::json::from_str(row.try_get(0).map_err(database)?)
                 .unwrap_or(RunLimits { concurrency: Some(1), throttle: None, in_order: true });
             Ok((
                 limits,

@@ -93,7 +93,7 @@ fn read(channel: &str, payload: &str) -> Vec<Notification> {
         let mut lines = payload.lines();
         let node = lines.next().unwrap_or_default();
         return lines
-            .filter_map(|line| serde_json::from_str::<NodeMessage>(line).ok())
+            .filter_map(|line| millrace_model::json::from_str::<NodeMessage>(line).ok())
             .map(|message| Notification::Message(node.to_owned(), message))
             .collect();
     }

@@ -36,7 +36,7 @@ pub(crate) fn read(row: &Row<'_>) -> StoreResult<AuditRecord> {
         key_id: text("key_id")?,
         action: text("action")?,
         target: row.get("target").map_err(database)?,
-        fields: serde_json::from_str(&text("fields")?)
+        fields: millrace_model::json::from_str(&text("fields")?)
             .map_err(|e| StoreError::Corrupt { what: format!("the column fields: {e}") })?,
         request_id: text("request_id")?,
         done: row.get("done").map_err(database)?,

@@ -34,7 +34,7 @@ pub(crate) fn read(row: &Row<'_>) -> StoreResult<Form> {
         id: FormId::from_row(text("id")?),
         org_id: OrgId::from_row(text("org_id")?),
         artifact_id: text("artifact_id")?,
-        props: serde_json::from_str(&text("props")?)
+        props: millrace_model::json::from_str(&text("props")?)
             .map_err(|e| StoreError::Corrupt { what: format!("the column props: {e}") })?,
         expires_at: Timestamp(row.get("expires_at").map_err(database)?),
     })

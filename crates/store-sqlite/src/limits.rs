@@ -37,7 +37,7 @@ pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Option<(RunLimits, 
         |row| {
             let text: String = row.get(0).map_err(database)?;
             // What cannot be read holds back nobody else's runs, and its own as far as it may.
-            let limits = serde_json::from_str(&text).unwrap_or(RunLimits {
+            let limits = millrace_model::json::from_str(&text).unwrap_or(RunLimits {
                 concurrency: Some(1),
                 throttle: None,
                 in_order: true,

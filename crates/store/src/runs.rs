@@ -93,7 +93,7 @@ impl Settlement {
             code: String,
         }
         let Some(group) = &self.group else {
-            let error: Coded = serde_json::from_str(self.error.as_deref()?).ok()?;
+            let error: Coded = millrace_model::json::from_str(self.error.as_deref()?).ok()?;
             return Some(ErrorGroup::class_of(&error.code));
         };
         Some(group.class.clone())

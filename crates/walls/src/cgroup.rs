@@ -1,5 +1,5 @@
 //! Control groups (version 2), where the server was given a part of their tree to keep: each host
-//! gets a group with limits of memory and processes, and a smaller share of the processor than the
+//! gets a group with limits of memory and processes, and a smaller share of the CPU than the
 //! server, as far as these are given away too. systemd gives them with `Delegate=yes`. Elsewhere
 //! hosts go without.
 
@@ -20,7 +20,7 @@ const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 const OWN: &str = "millrace-server";
 /// What groups of hosts begin with.
 const HOST: &str = "millrace-host-";
-/// A host's share of the processor; the server has the usual 100.
+/// A host's share of the CPU; the server has the usual 100.
 const CPU_WEIGHT: u32 = 50;
 /// The share of a throttled host.
 const CPU_WEIGHT_SLOW: u32 = 10;
@@ -167,7 +167,7 @@ impl HostGroup {
         fs::write(self.path.join(file), value.to_string())
     }
 
-    /// Its processes get less of the processor than others that want it, or as much again.
+    /// Its processes get less of the CPU than others that want it, or as much again.
     pub fn give_less(&self, less: bool) {
         // Where this share is not given away, its niceness tells.
         let _ = self.set("cpu.weight", if less { CPU_WEIGHT_SLOW } else { CPU_WEIGHT });

@@ -20,13 +20,13 @@ pub fn limit(resource: libc::__rlimit_resource_t, value: u64) -> std::io::Result
     )
 }
 
-/// Sets how much processor time this process may use, of all its threads together: `SIGXCPU` ends
+/// Sets how much CPU time this process may use, of all its threads together: `SIGXCPU` ends
 /// it then, and a second later it is killed.
 ///
 /// # Errors
 /// Where the kernel refuses it.
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-pub fn limit_processor(seconds: u64) -> std::io::Result<()> {
+pub fn limit_cpu_time(seconds: u64) -> std::io::Result<()> {
     let most = hard_limit(libc::RLIMIT_CPU)?;
     let limit =
         libc::rlimit { rlim_cur: seconds.min(most), rlim_max: seconds.saturating_add(1).min(most) };
@@ -34,9 +34,9 @@ pub fn limit_processor(seconds: u64) -> std::io::Result<()> {
     checked(unsafe { libc::setrlimit(libc::RLIMIT_CPU, &raw const limit) }.into())
 }
 
-/// Whether a process ended because it had used the processor time of [`limit_processor`].
+/// Whether a process ended because it had used the CPU time of [`limit_cpu_time`].
 #[must_use]
-pub fn is_out_of_processor_time(status: ExitStatus) -> bool {
+pub fn is_out_of_cpu_time(status: ExitStatus) -> bool {
     status.signal() == Some(libc::SIGXCPU)
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 
 use crate::landlock::{self, Files};
-use crate::limits::{drop_capabilities, limit, limit_processor};
+use crate::limits::{drop_capabilities, limit, limit_cpu_time};
 use crate::seccomp::{self, Profile};
 use crate::{Kernel, checked};
 
@@ -26,8 +26,8 @@ pub struct Confinement {
     pub file_bytes_max: u64,
     /// Descriptors that are open at once.
     pub descriptors_max: u64,
-    /// Processor time of all threads together, seconds.
-    pub processor_seconds_max: u64,
+    /// CPU time of all threads together, seconds.
+    pub cpu_seconds_max: u64,
 }
 
 /// Walls this process in: for good, and also what it starts. No other thread may have been started
@@ -56,7 +56,7 @@ pub fn confine(confinement: &Confinement) -> io::Result<()> {
     ] {
         limit(resource, value)?;
     }
-    limit_processor(confinement.processor_seconds_max)?;
+    limit_cpu_time(confinement.cpu_seconds_max)?;
     let Kernel { landlock_abi, seccomp } = confinement.walls;
     if landlock_abi.is_some() || seccomp {
         drop_capabilities()?;

@@ -147,7 +147,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_quotactl,
     // quotactl_fd
     443,
-    // Where memory lies among processors: the kernel's own notes of that are counted by no limit.
+    // Where memory lies among CPUs: the kernel's own notes of that are counted by no limit.
     // The last is set_mempolicy_home_node.
     libc::SYS_mbind,
     libc::SYS_set_mempolicy,

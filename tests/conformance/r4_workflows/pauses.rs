@@ -201,40 +201,24 @@ async fn r4_4_a_resumed_run_ends_whatever_it_was_resumed_with() {
             "{name}: {error}"
         );
     }
-    // The name under which the server's own reader has JSON text as a value: by it, a body is
-    // deeper than its text looks.
-    let hidden = |inner: &str| {
-        format!(
-            r#"{}{{"$serde_json::private::RawValue":{}}}{}"#,
-            "[".repeat(120),
-            json!(inner),
-            "]".repeat(120)
-        )
-    };
+    // A name that the server's own reader keeps to itself: the body stays text.
+    let hidden = format!(r#"{{"$serde_json::private::RawValue":"{}"}}"#, "[".repeat(9_999));
     let workflow = deploy(
         &server,
         "hidden",
-        &[("ask", &format!("return $.flow.suspend({HOUR_MS});")), ("then", "return 1;")],
+        &[
+            ("ask", &format!("return $.flow.suspend({HOUR_MS});")),
+            ("then", "console.log(typeof steps.ask.$return_value.body); return 1;"),
+        ],
     )
     .await;
     let resume_url = url(&run_in(&server, &workflow, "paused").await, 0, "resume_url");
     let sent = server
         .raw(Method::POST, &resume_url)
         .header("content-type", "application/json")
-        .body(hidden(&hidden(&hidden("[]"))));
+        .body(hidden);
     assert_eq!(answer(sent).await.status, 200);
-    let failed = run_in(&server, &workflow, "failed").await;
-    assert_eq!(
-        (&failed["error"]["code"], &failed["attempt"]),
-        (&json!("DamagedData"), &json!(2)),
-        "{failed}"
-    );
-    assert!(
-        failed["error"]["message"].as_str().is_some_and(
-            |m| m.contains("cannot go on") && m.contains("a stored request is damaged")
-        ),
-        "{failed}"
-    );
+    run_in(&server, &workflow, "succeeded").await;
 }
 
 /// A workflow that was started, whose first step says these frames itself.

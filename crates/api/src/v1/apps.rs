@@ -249,7 +249,7 @@ fn fields(params: &Params) -> Result<Option<Vec<CustomField>>, ApiError> {
             ));
         }
         (None, Some(text)) => {
-            let list = serde_json::from_str(&text).map_err(|e| {
+            let list = millrace_model::json::from_str(&text).map_err(|e| {
                 ApiError::field(
                     "custom_fields_json",
                     format!("`custom_fields_json` is not JSON: {e}"),

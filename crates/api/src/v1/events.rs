@@ -106,7 +106,8 @@ fn listed(e: &ListedEvent, expand: bool) -> Value {
 
 /// What its emitter said of it, and where it comes from.
 fn metadata(e: &Event) -> Map<String, Value> {
-    let mut metadata: Map<String, Value> = serde_json::from_str(&e.metadata).unwrap_or_default();
+    let mut metadata: Map<String, Value> =
+        millrace_model::json::from_str(&e.metadata).unwrap_or_default();
     if e.name == DEFERRED {
         // What it is delivered with is the engine's.
         metadata

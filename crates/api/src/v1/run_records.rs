@@ -54,7 +54,7 @@ record! {
     /// A run of a workflow or source
     RunOut<'a>(r: &'a Run, lineage: Option<&'a Lineage>, view: Option<&'a RunView>) with {
         let result: RunResult =
-            r.result.as_deref().and_then(|t| serde_json::from_str(t).ok()).unwrap_or_default();
+            r.result.as_deref().and_then(|t| millrace_model::json::from_str(t).ok()).unwrap_or_default();
         let (source_id, workflow_id) = owner_ids(&r.owner);
     } {
         id: &'a RunId = &r.id,
@@ -112,9 +112,9 @@ record! {
     /// names `event`, `context` or `return_value`
     ListedRunOut<'a>(listed: &'a ListedRun) with {
         let (r, lineage) = (&listed.run, &listed.lineage);
-        let origin: Origin = serde_json::from_str(&r.context).unwrap_or_default();
+        let origin: Origin = millrace_model::json::from_str(&r.context).unwrap_or_default();
         let result: Option<RunResult> =
-            r.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+            r.result.as_deref().and_then(|text| millrace_model::json::from_str(text).ok());
         let steps: &[StepResult] = result.as_ref().map_or(&[], |result| &result.steps);
         let (source_id, workflow_id) = owner_ids(&r.owner);
     } {
@@ -237,7 +237,7 @@ fn summary(step: &StepResult) -> Option<String> {
         #[serde(rename = "$summary")]
         summary: Option<Value>,
     }
-    let exports: Summary = serde_json::from_str(step.exports.get()).ok()?;
+    let exports: Summary = millrace_model::json::from_str(step.exports.get()).ok()?;
     exports.summary?.as_str().map(str::to_owned)
 }
 

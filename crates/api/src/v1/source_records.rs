@@ -117,7 +117,7 @@ record! {
 record! {
     /// The newest event of a source
     LastEventOut<'a>(e: &'a NewestEvent) with {
-        let said: Value = serde_json::from_str(&e.metadata).unwrap_or_default();
+        let said: Value = millrace_model::json::from_str(&e.metadata).unwrap_or_default();
     } {
         id: String = e.id.to_string(),
         at_ms: i64 = e.id.ms,
@@ -129,7 +129,7 @@ record! {
 record! {
     /// How the newest failed run of a source failed
     LastErrorOut<'a>(run: &'a FailedRun) with {
-        let error: Value = serde_json::from_str(&run.error).unwrap_or_default();
+        let error: Value = millrace_model::json::from_str(&run.error).unwrap_or_default();
     } {
         run_id: &'a RunId = &run.id,
         at_ms: i64 = run.at.ms(),

@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 100;
 /// Reads a module.
 pub(super) fn lower(path: &str, text: &str) -> Module {
     if path.ends_with(".json") {
-        let value = serde_json::from_str::<serde_json::Value>(text);
+        let value = millrace_model::json::from_str::<serde_json::Value>(text);
         return Module {
             is_broken: value.is_err(),
             common_js: value.ok().map(|value| json(&value, 0)),

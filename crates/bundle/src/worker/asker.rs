@@ -87,7 +87,7 @@ impl Asker {
     fn hear(&self, mut input: impl BufRead) {
         let mut line = Vec::new();
         while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            if let Ok(Given { id, given }) = serde_json::from_slice(&line)
+            if let Ok(Given { id, given }) = millrace_model::json::from_slice(&line)
                 && let Some(answered) = self.waiting.lock().asked.remove(&id)
             {
                 // Whoever asked may have given up.

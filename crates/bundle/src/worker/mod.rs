@@ -128,7 +128,7 @@ impl WorkerCommand {
                     .map_err(gone)?;
                 let mut answer = Vec::new();
                 output.read_until(b'\n', &mut answer).await.map_err(gone)?;
-                let given: Given = serde_json::from_slice(&answer)
+                let given: Given = millrace_model::json::from_slice(&answer)
                     .map_err(|e| failed("could not understand the process that fetches", e))?;
                 given.given.map_err(BundleError::from)?;
             }
@@ -304,7 +304,7 @@ impl WorkerCommand {
             Heard::NothingOf(fetcher) => (Role::Fetches, fetcher.ended().await),
         };
         if ended.is_out_of_time() {
-            let seconds_max = config.limits.processor.as_secs();
+            let seconds_max = config.limits.cpu_time.as_secs();
             Err(BundleError::TooMuchComputed { what: role.job().into(), seconds_max })
         } else if ended.is_out_of_memory {
             Err(out_of_memory(role, config))
@@ -333,7 +333,7 @@ impl WorkerCommand {
             if read == 0 {
                 return Ok(Heard::Nothing);
             }
-            let asked = match serde_json::from_slice(&line)
+            let asked = match millrace_model::json::from_slice(&line)
                 .map_err(|e| failed("could not understand the bundler", e))?
             {
                 Said::Done(answer) => return Ok(Heard::Answer(answer)),

@@ -103,7 +103,7 @@ fn wall_in(order: &Order) -> std::io::Result<()> {
         data_bytes_max: order.memory_bytes + stacks,
         file_bytes_max,
         descriptors_max: DESCRIPTORS_MAX,
-        processor_seconds_max: order.processor_seconds,
+        cpu_seconds_max: order.cpu_seconds,
     })
 }
 
@@ -115,7 +115,8 @@ fn certificates() -> impl Iterator<Item = PathBuf> {
 fn read<T: DeserializeOwned>(input: &mut impl BufRead) -> Result<T, BundleError> {
     let mut line = Vec::new();
     input.read_until(b'\n', &mut line).map_err(|e| failed("could not hear the server", e))?;
-    serde_json::from_slice(&line).map_err(|e| failed("could not understand the server", e))
+    millrace_model::json::from_slice(&line)
+        .map_err(|e| failed("could not understand the server", e))
 }
 
 fn say(wrong: Wrong) -> Result<(), BundleError> {

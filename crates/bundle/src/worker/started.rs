@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use millrace_walls::cgroup::HostGroup;
-use millrace_walls::limits::is_out_of_processor_time;
+use millrace_walls::limits::is_out_of_cpu_time;
 use rustix::io::Errno;
 use tokio::io::{AsyncReadExt as _, BufReader, Take};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -63,9 +63,9 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Whether it had used the processor time that it may use.
+    /// Whether it had used the CPU time that it may use.
     pub(super) fn is_out_of_time(&self) -> bool {
-        self.status.is_some_and(is_out_of_processor_time)
+        self.status.is_some_and(is_out_of_cpu_time)
     }
 }
 
@@ -82,7 +82,7 @@ impl Started {
             seccomp: config.walls.seccomp,
             cache_dir: config.cache_dir.clone(),
             memory_bytes,
-            processor_seconds: config.limits.processor.as_secs().max(1),
+            cpu_seconds: config.limits.cpu_time.as_secs().max(1),
         };
         let mut starting = Command::new(&command.program);
         starting

@@ -22,8 +22,8 @@ pub(super) struct Order {
     pub(super) cache_dir: PathBuf,
     /// Memory that it may have, bytes.
     pub(super) memory_bytes: u64,
-    /// Processor time that it may use, seconds.
-    pub(super) processor_seconds: u64,
+    /// CPU time that it may use, seconds.
+    pub(super) cpu_seconds: u64,
 }
 
 /// What a process is for.

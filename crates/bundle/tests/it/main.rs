@@ -127,7 +127,7 @@ fn exported(bundle: &Bundle) -> serde_json::Value {
         .output()
         .expect("node runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    millrace_model::json::from_slice(&output.stdout).expect("JSON")
 }
 
 /// Bundles, loads, compares the default export.

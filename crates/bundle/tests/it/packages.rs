@@ -62,8 +62,9 @@ async fn a_lock_gives_the_same_bytes_without_a_registry() {
     )];
     let first = bundle(&sources).await;
     let text = serde_json::to_string(&first.lock).expect("JSON");
-    let second =
-        again(&sources, serde_json::from_str(&text).expect("a lock")).await.expect("bundles");
+    let second = again(&sources, millrace_model::json::from_str(&text).expect("a lock"))
+        .await
+        .expect("bundles");
     assert!(
         first.code == second.code
             && first.source_map == second.source_map

@@ -84,15 +84,15 @@ async fn a_process_that_takes_too_much_memory_is_ended_and_not_asked_again() {
 
 #[tokio::test]
 async fn a_process_that_computes_too_much_is_ended_and_not_asked_again() {
-    let limits = Limits { processor: Duration::from_secs(1), ..Limits::default() };
+    let limits = Limits { cpu_time: Duration::from_secs(1), ..Limits::default() };
     // A process of ours limits itself by the same field of its order.
     let script = format!(
-        r#"if [ -e "$0" ]; then {}; fi; touch "$0"; seconds=${{order##*\"processor_seconds\":}}; ulimit -St "${{seconds%%[!0-9]*}}"; while :; do :; done"#,
+        r#"if [ -e "$0" ]; then {}; fi; touch "$0"; seconds=${{order##*\"cpu_seconds\":}}; ulimit -St "${{seconds%%[!0-9]*}}"; while :; do :; done"#,
         fails("it was asked again")
     );
     let error = bundle_within(limits, &script).await.expect_err("no answer");
     assert!(
-        error.code() == "bundle_timeout" && error.to_string().contains("1 s of processor time"),
+        error.code() == "bundle_timeout" && error.to_string().contains("1 s of CPU time"),
         "{error}"
     );
 }

@@ -151,7 +151,7 @@ async fn the_source_map_keeps_the_authors_file_and_line() {
     .await;
     assert!(bundle.entry_code.starts_with("// one"));
     let map: serde_json::Value =
-        serde_json::from_str(&bundle.source_map.expect("a map")).expect("JSON");
+        millrace_model::json::from_str(&bundle.source_map.expect("a map")).expect("JSON");
     assert_eq!(map["sources"], json!(["sources/a.mjs"]));
     assert_eq!(map["sourcesContent"][0], json!(bundle.entry_code));
 }

@@ -262,7 +262,7 @@ impl Client {
         let body = answer::whole(response, REFUSAL_BYTES_MAX);
         let bytes = tokio::time::timeout(REFUSAL_TIMEOUT, body).await;
         let bytes = bytes.ok().and_then(Result::ok).unwrap_or_default();
-        let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let mut body: Value = millrace_model::json::from_slice(&bytes).unwrap_or_default();
         let details = value::take(&mut body, "details");
         CliError::Refused {
             status: status.as_u16(),

@@ -22,7 +22,7 @@ fn path() -> Result<PathBuf, CliError> {
 fn read() -> Origins {
     let text = path().ok().and_then(|path| std::fs::read_to_string(path).ok());
     // What cannot be read is as good as not remembered: it is named again.
-    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    text.and_then(|text| millrace_model::json::from_str(&text).ok()).unwrap_or_default()
 }
 
 /// Where a registry was read from on this machine.

@@ -153,5 +153,5 @@ async fn credentials(client: &Client, app: &str) -> Result<Map<String, Value>, C
 async fn fields(client: &Client, app: &str) -> Result<Vec<Value>, CliError> {
     let app = client.get(&format!("/apps/{}", segment(app))).await?;
     let fields = app["data"]["custom_fields_json"].as_str().unwrap_or("[]");
-    Ok(serde_json::from_str(fields).unwrap_or_default())
+    Ok(millrace_model::json::from_str(fields).unwrap_or_default())
 }

@@ -20,7 +20,7 @@ pub(super) fn read(event: &str) -> Result<Value, CliError> {
 }
 
 fn parse(text: &str, what: &str) -> Result<Value, CliError> {
-    serde_json::from_str(text).map_err(|e| CliError::Usage {
+    millrace_model::json::from_str(text).map_err(|e| CliError::Usage {
         message: format!("{what} is not JSON: {e}"),
         hint: "an event is such as --event '{\"n\": 1}', --event @event.json, or --event - for standard input",
     })

@@ -353,7 +353,7 @@ fn parse_props(props: &[String]) -> Result<Map<String, Value>, CliError> {
 /// JSON where it is an object, an array, a quoted string, true, false, null or a number that stays
 /// the same when written again; else text, so that `007` and `1e3` are what was typed.
 pub(crate) fn prop_value(text: &str) -> Value {
-    match serde_json::from_str::<Value>(text) {
+    match millrace_model::json::from_str::<Value>(text) {
         Ok(Value::Number(number)) if !stays(&number, text) => Value::from(text),
         Ok(value) => value,
         Err(_) => Value::from(text),

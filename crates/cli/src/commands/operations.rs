@@ -77,7 +77,7 @@ pub(super) async fn export(client: &Client, args: ExportArgs) -> Result<(), CliE
 fn is_end(line: &[u8]) -> bool {
     // Longer lines are records; the last one counts them.
     line.len() < 200
-        && serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "end")
+        && millrace_model::json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "end")
 }
 
 /// Where an export goes: a file is there under its name once it is whole. Standard output may be a
@@ -134,7 +134,7 @@ impl Output {
                 .map_err(|source| CliError::Write { path: path.clone(), source })?;
         }
         self.file = None;
-        let counts: Value = serde_json::from_slice(end).unwrap_or_default();
+        let counts: Value = millrace_model::json::from_slice(end).unwrap_or_default();
         let count = |of: &str| counts["data"][of].as_u64().unwrap_or(0);
         printer::note(&format!(
             "{} runs, {} log lines, {} events",

@@ -226,7 +226,7 @@ pub(super) async fn run(
 /// A step with what it exports.
 fn pinned(text: &str) -> Result<(String, Value), CliError> {
     let pin = text.split_once('=').and_then(|(step, exports)| {
-        Some((step.to_owned(), serde_json::from_str::<Value>(exports).ok()?))
+        Some((step.to_owned(), millrace_model::json::from_str::<Value>(exports).ok()?))
     });
     pin.ok_or_else(|| CliError::Usage {
         message: format!("`{text}` is no pin"),
@@ -286,7 +286,7 @@ pub(super) fn short(mut record: Value) -> Value {
     for step in record.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten() {
         let props: Value = step["configured_props_json"]
             .as_str()
-            .and_then(|text| serde_json::from_str(text).ok())
+            .and_then(|text| millrace_model::json::from_str(text).ok())
             .unwrap_or_default();
         *step = json!({ "namespace": step["namespace"], "id": step["id"], "component": step["savedComponent"]["key"], "disabled": step["disabled"], "props": props });
     }

@@ -165,7 +165,7 @@ pub(crate) fn pulled(path: &Path, there: &str, text: &str) -> Option<String> {
     if uploaded(name, there).as_deref() == Some(text) {
         return None;
     }
-    let object = |text: &str| serde_json::from_str::<Map<String, Value>>(text).ok();
+    let object = |text: &str| millrace_model::json::from_str::<Map<String, Value>>(text).ok();
     let (Some(mut there), Some(pulled)) = (object(there), object(text)) else {
         return Some(text.to_owned());
     };
@@ -186,7 +186,7 @@ fn uploaded(name: &str, text: &str) -> Option<String> {
 
 /// The fields of a `package.json` that are uploaded; else what is wrong with it.
 fn fields_of(text: &str) -> Result<Map<String, Value>, String> {
-    let mut fields = match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
+    let mut fields = match millrace_model::json::from_str(text.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(fields)) => fields,
         Ok(_) => return Err("it is JSON, but no object".to_owned()),
         Err(error) => return Err(format!("it is not JSON: {error}")),
@@ -281,7 +281,7 @@ pub(super) mod tests {
     }
 
     fn json_of(text: &str) -> Value {
-        serde_json::from_str(text).expect("JSON")
+        millrace_model::json::from_str(text).expect("JSON")
     }
 
     #[test]

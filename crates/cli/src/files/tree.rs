@@ -196,7 +196,7 @@ async fn packaged(package: &str, registry: &NpmRegistry) -> Result<Tree, CliErro
         async |address: &str| self::fetched(address, registry.authorization_for(address)).await;
     let document =
         fetched(&format!("{}/{}/{version}", registry.url(), name.replace('/', "%2f"))).await?;
-    let document: Value = serde_json::from_slice(&document)
+    let document: Value = millrace_model::json::from_slice(&document)
         .map_err(|e| refused(format!("the registry's answer is not JSON: {e}")))?;
     let tarball = document["dist"]["tarball"]
         .as_str()

@@ -52,7 +52,7 @@ pub(super) fn pulled(path: &Path, there: &str, text: &str) -> Option<String> {
     if own.text() == text {
         return None;
     }
-    let object = |text: &str| serde_json::from_str::<Map<String, Value>>(text).ok();
+    let object = |text: &str| millrace_model::json::from_str::<Map<String, Value>>(text).ok();
     let (Some(mut merged), Some(pulled)) = (object(there), object(text)) else {
         return Some(text.to_owned());
     };
@@ -79,7 +79,7 @@ mod tests {
     use crate::files::manifests::tests::read;
 
     fn json_of(text: &str) -> Value {
-        serde_json::from_str(text).expect("JSON")
+        millrace_model::json::from_str(text).expect("JSON")
     }
 
     #[test]

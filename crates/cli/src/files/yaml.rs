@@ -40,13 +40,15 @@ impl Document {
     /// however they are written.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Problem> {
         let mut document = Self::read(path, text)?;
+        millrace_model::json::check_names(document.value.to_string().as_bytes())
+            .map_err(|e| Problem::at(1, e.to_string()))?;
         each_number(&mut document.value, &|number| whole(number).map(Number::from));
         Ok(document)
     }
 
     fn read(path: &Path, text: &str) -> Result<Self, Problem> {
         if path.extension().is_some_and(|e| e == "json") {
-            let value = serde_json::from_str(text)
+            let value = millrace_model::json::from_str(text)
                 .map_err(|e| Problem::at(e.line(), format!("it is not JSON: {e}")))?;
             // JSON is YAML but for a few texts, whose lines are then not known.
             let lines = Self::yaml(text).map(|d| d.lines).unwrap_or_default();

@@ -99,7 +99,7 @@ mod tests {
         let value = json!({ "\u{9b}k": ["\u{202e}\u{7f}\\\u{9b}", "\\u009b"] });
         let shown = escaped(&value.to_string()).into_owned();
         assert!(shown.chars().all(|c| c.is_ascii_graphic()), "{shown}");
-        assert_eq!(serde_json::from_str::<Value>(&shown).expect("is JSON"), value);
+        assert_eq!(millrace_model::json::from_str::<Value>(&shown).expect("is JSON"), value);
     }
 
     #[test]

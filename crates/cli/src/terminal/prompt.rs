@@ -182,7 +182,7 @@ pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> 
 }
 
 fn values(text: &str) -> Result<Map<String, Value>, CliError> {
-    serde_json::from_str(text).map_err(|e| CliError::Usage {
+    millrace_model::json::from_str(text).map_err(|e| CliError::Usage {
         message: format!("standard input is not a JSON object of the account's fields: {e}"),
         hint: "write such as {\"api_key\": \"…\"} to standard input, or run it on a terminal to be asked",
     })

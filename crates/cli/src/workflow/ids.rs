@@ -70,7 +70,7 @@ fn read_ids(path: &Path) -> Ids {
     // What cannot be read is written anew: it only spares a look-up by name.
     std::fs::read_to_string(path)
         .ok()
-        .and_then(|text| serde_json::from_str(&text).ok())
+        .and_then(|text| millrace_model::json::from_str(&text).ok())
         .unwrap_or_default()
 }
 

@@ -204,7 +204,7 @@ pub(super) fn definitions(step: &Value) -> &[Value] {
 pub(super) fn props_of(step: &Value) -> Map<String, Value> {
     step["configured_props_json"]
         .as_str()
-        .and_then(|text| serde_json::from_str(text).ok())
+        .and_then(|text| millrace_model::json::from_str(text).ok())
         .unwrap_or_default()
 }
 

@@ -95,7 +95,7 @@ async fn answer(
     let again = if status == 429 { "retry-after: 1\r\n" } else { "" };
     seen.lock()
         .expect("no test panicked")
-        .push((line, serde_json::from_slice(&bytes[start..]).unwrap_or(Value::Null)));
+        .push((line, millrace_model::json::from_slice(&bytes[start..]).unwrap_or(Value::Null)));
     let text = body.to_string();
     stream.write_all(format!("HTTP/1.1 {status} X\r\n{again}content-length: {}\r\nconnection: close\r\n\r\n{text}", text.len()).as_bytes()).await
 }

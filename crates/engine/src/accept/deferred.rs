@@ -41,7 +41,8 @@ impl Engine {
         at: Timestamp,
         cause: &Context,
     ) -> Event {
-        let mut shown: Map<String, Value> = serde_json::from_str(metadata).unwrap_or_default();
+        let mut shown: Map<String, Value> =
+            millrace_model::json::from_str(metadata).unwrap_or_default();
         shown.insert("delivery_ts".into(), json!(at.ms()));
         shown.insert("channel".into(), json!(channel));
         shown.insert("trace_id".into(), json!(cause.trace_id));
@@ -69,7 +70,7 @@ impl Engine {
     }
 
     async fn deliver_waiting(&self, waiting: &Event) -> Result<(), EngineError> {
-        let mut metadata: Map<String, Value> = serde_json::from_str(&waiting.metadata)
+        let mut metadata: Map<String, Value> = millrace_model::json::from_str(&waiting.metadata)
             .map_err(|e| EngineError::damaged("a deferred event", e))?;
         let text =
             |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or("").to_owned();

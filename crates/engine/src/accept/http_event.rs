@@ -8,6 +8,7 @@ use millrace_model::json;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
+use crate::EngineError;
 use crate::accept::charsets::{charset_for, charset_of, essence_of, form, is_of_text, text_of};
 
 /// Who gets the event.
@@ -62,6 +63,19 @@ pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> Strin
         event["body"] = body;
     }
     event.to_string()
+}
+
+/// Refuses an event whose query or form has a name that no JSON may have here: what is taken can be
+/// read again.
+pub(crate) fn checked(event: String) -> Result<String, EngineError> {
+    match json::check_names(event.as_bytes()) {
+        Ok(()) => Ok(event),
+        Err(error) => Err(EngineError::Invalid {
+            code: "invalid_field",
+            message: format!("the request cannot be an event: {error}"),
+            details: json!({}),
+        }),
+    }
 }
 
 /// Headers of which Node's `http` takes the first and drops those that come again.
@@ -186,7 +200,7 @@ mod tests {
 
     #[test]
     fn events_have_the_shape_of_their_receiver() {
-        let source: Value = serde_json::from_str(&http_event(
+        let source: Value = millrace_model::json::from_str(&http_event(
             &request("application/json", "{\"n\":1}"),
             Receiver::Source,
         ))
@@ -196,7 +210,7 @@ mod tests {
             json!({ "method": "POST", "path": "/a", "query": { "x": "1", "y": ["2", "3"] }, "headers": { "content-type": "application/json", "x-a": "1, 2" }, "bodyRaw": "{\"n\":1}", "body": { "n": 1 },
                 "queryRaw": "x=1&y=2&y=3", "url": "http://h/e/k/a", "client_ip": "127.0.0.1" })
         );
-        let workflow: Value = serde_json::from_str(&http_event(
+        let workflow: Value = millrace_model::json::from_str(&http_event(
             &request("application/x-www-form-urlencoded", "a=b"),
             Receiver::Workflow,
         ))
@@ -210,7 +224,8 @@ mod tests {
     fn a_body_is_text_of_the_charset_that_it_names() {
         let body = |content_type: &str, bytes: &[u8]| {
             let request = EndpointRequest { body: bytes.to_vec(), ..request(content_type, "") };
-            serde_json::from_str::<Value>(&http_event(&request, Receiver::Source)).expect("JSON")
+            millrace_model::json::from_str::<Value>(&http_event(&request, Receiver::Source))
+                .expect("JSON")
         };
         assert_eq!(
             body("application/json; charset=ISO-8859-1", b"{\"a\":\"\xe9\"}")["body"],
@@ -232,7 +247,7 @@ mod tests {
 
     fn event_of(content_type: &str, bytes: &[u8], receiver: Receiver) -> Value {
         let request = EndpointRequest { body: bytes.to_vec(), ..request(content_type, "") };
-        serde_json::from_str(&http_event(&request, receiver)).expect("JSON")
+        millrace_model::json::from_str(&http_event(&request, receiver)).expect("JSON")
     }
 
     #[test]
@@ -333,7 +348,7 @@ mod tests {
     fn a_query_is_there_as_it_came() {
         let event = |query: &str, receiver: Receiver| {
             let request = EndpointRequest { query: query.into(), ..request("", "") };
-            serde_json::from_str::<Value>(&http_event(&request, receiver)).expect("JSON")
+            millrace_model::json::from_str::<Value>(&http_event(&request, receiver)).expect("JSON")
         };
         for receiver in [Receiver::Source, Receiver::Workflow] {
             let lost = event("name=Ren%E9&b=1", receiver);
@@ -378,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_body_that_does_not_parse_stays_text() {
-        let event: Value = serde_json::from_str(&http_event(
+        let event: Value = millrace_model::json::from_str(&http_event(
             &request("application/json", "{oops"),
             Receiver::Workflow,
         ))

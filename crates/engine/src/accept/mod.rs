@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 use url::form_urlencoded;
 
 use crate::accept::endpoint_auth::Authorization;
-use crate::accept::http_event::{Receiver, http_event};
+use crate::accept::http_event::{Receiver, checked, http_event};
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::trace_context::continued;
@@ -86,7 +86,7 @@ impl Engine {
             Some(turn) => Some(self.0.changes.turn(turn).await),
             None => None,
         };
-        let event = http_event(&request, receiver);
+        let event = checked(http_event(&request, receiver))?;
         // A request may wait for its answer for minutes; the event has all of it.
         drop((std::mem::take(&mut request.body), request.encoded.take(), request.parsed.take()));
         if is_test {

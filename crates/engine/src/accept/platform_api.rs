@@ -61,7 +61,7 @@ impl Engine {
     /// Only `/v1` of this server, whatever the path says. What it shows of keys counts for the
     /// organization of the code that asks.
     pub(crate) async fn ask_platform(&self, org: &OrgId, payload: &RawValue) -> AskResult {
-        let ask: PlatformAsk = serde_json::from_str(payload.get())
+        let ask: PlatformAsk = millrace_model::json::from_str(payload.get())
             .map_err(|_| AskError::new("TypeError", "a request has method, path and headers"))?;
         let base = url::Url::parse(&self.0.config.base_url).map_err(failed)?;
         let url = base

@@ -258,7 +258,7 @@ impl Deliveries {
             status: None,
             error: error_chain(error),
         };
-        let email: Email = match serde_json::from_str(&delivery.payload) {
+        let email: Email = match millrace_model::json::from_str(&delivery.payload) {
             Ok(email) => email,
             Err(error) => return Tried::never(format!("the e-mail cannot be read: {error}")),
         };

@@ -250,9 +250,10 @@ impl Webhooks {
         trace: &str,
     ) -> Result<WebhookDelivery, EngineError> {
         let damaged = |e| EngineError::internal("could not write an event", e);
-        let payload = serde_json::from_str::<&RawValue>(&event.payload).map_err(damaged)?;
+        let payload =
+            millrace_model::json::from_str::<&RawValue>(&event.payload).map_err(damaged)?;
         let mut metadata: Map<String, Value> =
-            serde_json::from_str(&event.metadata).map_err(damaged)?;
+            millrace_model::json::from_str(&event.metadata).map_err(damaged)?;
         for (field, value) in
             [("emitter_id", &event.emitter_id), ("emit_id", &event.emit_id), ("name", &event.name)]
         {

@@ -88,7 +88,7 @@ impl Engine {
         const LIST: &str = "the list of what lies beside an artifact";
         let packages = match tokio::fs::read(path.with_extension(BESIDE)).await {
             Ok(text) => {
-                let beside: Beside = serde_json::from_slice(&text)
+                let beside: Beside = millrace_model::json::from_slice(&text)
                     .map_err(|error| EngineError::damaged(LIST, error))?;
                 Some(Arc::new(Packages { store: self.0.bundler.package_store(), beside }))
             }
@@ -111,7 +111,7 @@ impl Engine {
             self.write_whole(&dir.join(&map_name), map.as_bytes()).await.map_err(failed)?;
             code = format!("{}\n//# sourceMappingURL={map_name}\n", code.trim_end());
         }
-        let lock: StoredLock = serde_json::from_str(&artifact.lock)
+        let lock: StoredLock = millrace_model::json::from_str(&artifact.lock)
             .map_err(|e| EngineError::damaged("the package lock of an artifact", e))?;
         if let Some(mut beside) = lock.beside {
             // First: a module that is there has what lies beside it.

@@ -324,7 +324,7 @@ impl Engine {
                 .store
                 .artifact(&component.artifact_id)
                 .await?
-                .and_then(|a| serde_json::from_str::<StoredLock>(&a.lock).ok())
+                .and_then(|a| millrace_model::json::from_str::<StoredLock>(&a.lock).ok())
                 .map(|stored| stored.lock),
             None => None,
         };
@@ -438,7 +438,7 @@ impl Engine {
                 details: json!({ "error": failure.code, "stack": failure.stack }),
             }
         })?;
-        serde_json::from_str(done.result.get()).map_err(|e| EngineError::Component {
+        millrace_model::json::from_str(done.result.get()).map_err(|e| EngineError::Component {
             code: "invalid_component",
             message: format!("the component's definition is not of the expected form: {e}"),
             details: json!({}),

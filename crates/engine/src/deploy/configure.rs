@@ -323,7 +323,7 @@ impl Engine {
         }
         let inputs = Inputs::new(Value::Object(values), accounts);
         let props = match inputs.text(self, &caller.org_id).await? {
-            Ok(text) => serde_json::from_str::<Value>(&text)
+            Ok(text) => millrace_model::json::from_str::<Value>(&text)
                 .map_err(|e| EngineError::internal("could not read props", e))?,
             Err(CallOutcome { result: Err(failure), .. }) => return Ok(Err(failure)),
             Err(_) => {
@@ -365,7 +365,7 @@ impl Engine {
             .await;
         logs.append(&mut sink.logs.lock());
         match outcome.result {
-            Ok(done) => serde_json::from_str(done.result.get())
+            Ok(done) => millrace_model::json::from_str(done.result.get())
                 .map(Ok)
                 .map_err(|e| EngineError::internal("could not read an answer", e)),
             Err(failure) => Ok(Err(with_refusals(failure, &sink.refusals.lock()))),

@@ -95,7 +95,7 @@ impl StepRequest {
             && step.props.is_empty()
         {
             let name = format!("{field}.configured_props_json");
-            let read = text.as_str().and_then(|text| serde_json::from_str(text).ok());
+            let read = text.as_str().and_then(|text| millrace_model::json::from_str(text).ok());
             step.props = read.ok_or_else(|| {
                 EngineError::invalid(&name, "`configured_props_json` is a JSON text of an object")
             })?;

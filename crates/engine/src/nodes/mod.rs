@@ -343,7 +343,7 @@ impl Engine {
         let steps = run
             .result
             .as_deref()
-            .and_then(|text| serde_json::from_str::<RunResult>(text).ok())
+            .and_then(|text| millrace_model::json::from_str::<RunResult>(text).ok())
             .map(|result| result.steps)
             .unwrap_or_default();
         for step in steps.iter().skip(before.steps) {

@@ -2,7 +2,7 @@
 //!
 //! The index is a second or two old. An update step starts only while no accepted run waits for a
 //! run slot, and each step is followed by a longer pause, so that indexing takes a third of one
-//! processor at most; where runs always wait, a step is made from time to time.
+//! CPU at most; where runs always wait, a step is made from time to time.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -120,7 +120,7 @@ impl Traces {
         method: &str,
         status: Option<u16>,
     ) {
-        let Ok(context) = serde_json::from_str::<Context>(context) else { return };
+        let Ok(context) = millrace_model::json::from_str::<Context>(context) else { return };
         let trace = context.trace_id.as_str();
         let remote = Brought::read(trace);
         if remote.as_ref().is_some_and(|remote| !remote.is_recorded) {
@@ -148,7 +148,9 @@ impl Traces {
 
     /// The spans of an attempt and of the steps that it ran.
     pub(crate) fn attempt(&self, attempt: &Attempt<'_>) {
-        let Ok(context) = serde_json::from_str::<Context>(attempt.context) else { return };
+        let Ok(context) = millrace_model::json::from_str::<Context>(attempt.context) else {
+            return;
+        };
         let trace = context.trace_id.as_str();
         if Brought::read(trace).is_some_and(|remote| !remote.is_recorded) {
             return;

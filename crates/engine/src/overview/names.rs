@@ -111,7 +111,8 @@ impl Engine {
             .items
             .pop();
         Ok(found.map(|listed| {
-            let context: Context = serde_json::from_str(&listed.run.context).unwrap_or_default();
+            let context: Context =
+                millrace_model::json::from_str(&listed.run.context).unwrap_or_default();
             Named {
                 kind: NamedKind::Run,
                 id: listed.run.id.to_string(),

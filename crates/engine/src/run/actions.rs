@@ -148,7 +148,7 @@ impl Engine {
             .next()
             .and_then(|step| step.finished.map(|(_, exports)| exports).or(step.exported))
         {
-            run.exports = serde_json::from_str(exports.get())
+            run.exports = millrace_model::json::from_str(exports.get())
                 .map_err(|e| EngineError::internal("could not read exports", e))?;
             run.returned = run.exports.remove("$return_value").unwrap_or_default();
         }

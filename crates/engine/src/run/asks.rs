@@ -308,7 +308,7 @@ impl Engine {
             // A test harms nothing outside: the author sees that it would have been found.
             return value(json!({ "id": null, "test": true }));
         }
-        let context: Context = serde_json::from_str(&run.context).map_err(failed)?;
+        let context: Context = millrace_model::json::from_str(&run.context).map_err(failed)?;
         let hops = context.hops.unwrap_or(0) + 1;
         if hops > self.0.config.hops_max {
             let message = format!(
@@ -352,7 +352,7 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(
 }
 
 pub(crate) fn read<'a, T: Deserialize<'a>>(payload: &'a RawValue) -> Result<T, AskError> {
-    serde_json::from_str(payload.get())
+    millrace_model::json::from_str(payload.get())
         .map_err(|e| AskError::new("TypeError", format!("what was asked cannot be read: {e}")))
 }
 

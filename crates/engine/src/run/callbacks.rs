@@ -12,7 +12,7 @@ use millrace_model::tenant::Caller;
 use millrace_store::{Callback, CalledBack, PauseEnd};
 use serde_json::{Value, json};
 
-use crate::accept::http_event::{Receiver, http_event};
+use crate::accept::http_event::{Receiver, checked, http_event};
 use crate::run::execute::Held;
 use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
@@ -115,7 +115,7 @@ impl Engine {
         request: &EndpointRequest,
         unknown: impl Fn() -> EngineError,
     ) -> Result<CalledBack, EngineError> {
-        let request = http_event(request, Receiver::Workflow);
+        let request = checked(http_event(request, Receiver::Workflow))?;
         let done = self
             .0
             .store

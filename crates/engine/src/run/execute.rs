@@ -221,7 +221,7 @@ impl Engine {
         if held.attempt > 1 || held.kind != RunKind::Live || !held.trigger_id.starts_with("ti_") {
             return None;
         }
-        let context: Context = serde_json::from_str(&held.context).ok()?;
+        let context: Context = millrace_model::json::from_str(&held.context).ok()?;
         if context.replay {
             return None;
         }
@@ -290,8 +290,9 @@ impl Engine {
 
 /// Whether a client sent the run's event and waited for an answer, then or before.
 fn had_client(held: &Held) -> bool {
-    let is_replay =
-        || serde_json::from_str::<Context>(&held.context).is_ok_and(|context| context.replay);
+    let is_replay = || {
+        millrace_model::json::from_str::<Context>(&held.context).is_ok_and(|context| context.replay)
+    };
     held.kind == RunKind::Live && held.trigger_id.starts_with("hi_") && !is_replay()
 }
 

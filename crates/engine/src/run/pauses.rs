@@ -186,7 +186,7 @@ impl Engine {
         carried: &mut Carried,
     ) -> Result<(), EngineError> {
         if let Some(text) = held.result.take() {
-            let result: RunResult = serde_json::from_str(&text)
+            let result: RunResult = millrace_model::json::from_str(&text)
                 .map_err(|e| EngineError::damaged("stored results of a run", e))?;
             let (finished, others): (Vec<_>, Vec<_>) =
                 result.steps.into_iter().partition(|s| s.status == RunStatus::Succeeded);
@@ -197,7 +197,7 @@ impl Engine {
             carried.logs = result.logs;
         }
         let Some(pause) = pause else { return Ok(()) };
-        let mut state: PauseState = serde_json::from_str(&pause.state)
+        let mut state: PauseState = millrace_model::json::from_str(&pause.state)
             .map_err(|e| EngineError::damaged("a stored pause", e))?;
         carried.pause = Some((state.clone(), pause.attempt));
         if let Some(request) = pause.callback {
@@ -222,7 +222,7 @@ impl Engine {
         }
         carried.pause = Some((state, pause.attempt));
         // Each wake-up is an execution of its own, of the same trace (reference 4).
-        let mut context: Context = serde_json::from_str(&held.context)
+        let mut context: Context = millrace_model::json::from_str(&held.context)
             .map_err(|e| EngineError::damaged("a stored context", e))?;
         context.id = self.0.ids.ksuid(self.now());
         held.context = written(&context)?;
@@ -240,7 +240,7 @@ impl Engine {
         let urls = self.flow_urls(held);
         let attempt = json!({ "error": error, "rerun_url": urls["resume_url"], "cancel_url": urls["cancel_url"], "resume_ts": rest.wake_at.iso() });
         let mut exports: Map<String, Value> = exported
-            .and_then(|exported| serde_json::from_str(exported.get()).ok())
+            .and_then(|exported| millrace_model::json::from_str(exported.get()).ok())
             .unwrap_or_default();
         exports.insert(
             "$summary".into(),

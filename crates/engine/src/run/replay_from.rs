@@ -33,7 +33,7 @@ pub(crate) fn results_before(
     from: ReplayFrom,
 ) -> Result<RunResult, EngineError> {
     let text = run.result.as_deref().unwrap_or("{}");
-    let result: RunResult = serde_json::from_str(text)
+    let result: RunResult = millrace_model::json::from_str(text)
         .map_err(|e| EngineError::damaged("stored results of a run", e))?;
     let first = match from {
         ReplayFrom::Start => return Ok(RunResult::default()),

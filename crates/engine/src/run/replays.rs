@@ -278,7 +278,7 @@ impl Engine {
         (asked, text): (&RunReplay, Option<&Arc<str>>),
         start: Start,
     ) -> Result<NewRun, EngineError> {
-        let context: Context = serde_json::from_str(&run.context)
+        let context: Context = millrace_model::json::from_str(&run.context)
             .map_err(|e| EngineError::damaged("a stored context", e))?;
         if asked.event.is_none() && context.keeps_nothing && run.event == error_event::KEPT_NOTHING
         {

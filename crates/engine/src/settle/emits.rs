@@ -306,7 +306,7 @@ impl Engine {
 }
 
 fn meta_of(meta: Option<&RawValue>) -> Map<String, Value> {
-    meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default()
+    meta.and_then(|m| millrace_model::json::from_str(m.get()).ok()).unwrap_or_default()
 }
 
 /// The channel that an emit is for.

@@ -44,7 +44,7 @@ impl Engine {
         mut collected: Collected,
         outcome: CallOutcome,
     ) -> Result<(), EngineError> {
-        let context: Context = serde_json::from_str(&held.context)
+        let context: Context = millrace_model::json::from_str(&held.context)
             .map_err(|e| EngineError::damaged("a stored context", e))?;
         let mut error =
             outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
@@ -231,7 +231,7 @@ impl Engine {
             self.add_log_event(&mut effects, held, context).await?;
             let mut attempt = Settlement { effects, ..settlement.clone() };
             if attempt.effects.deduped > 0 {
-                let mut result: RunResult = serde_json::from_str(&attempt.result)
+                let mut result: RunResult = millrace_model::json::from_str(&attempt.result)
                     .map_err(|e| EngineError::damaged("a result", e))?;
                 result.deduped = attempt.effects.deduped;
                 attempt.result = result_text(&result)?;
@@ -259,7 +259,8 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let context: Context = {
             let run = self.new_run(program, origin, "null", Start::Queued)?;
-            serde_json::from_str(&run.context).map_err(|e| EngineError::damaged("a context", e))?
+            millrace_model::json::from_str(&run.context)
+                .map_err(|e| EngineError::damaged("a context", e))?
         };
         for _ in 0..TRIES_MAX {
             let turn = self.0.settle_order.turn_of(&source.source.id).await;

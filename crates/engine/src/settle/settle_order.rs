@@ -98,7 +98,7 @@ impl Engine {
         let stored = self.0.store.source_state(&source.source.id).await?;
         let dedupe = match stored.dedupe.as_str() {
             "" => DedupeState::default(),
-            text => serde_json::from_str(text)
+            text => millrace_model::json::from_str(text)
                 .map_err(|e| EngineError::damaged("a stored dedupe state", e))?,
         };
         let remembered = Remembered { version: stored.version, dedupe };

@@ -324,7 +324,7 @@ impl Accounts {
     /// The values of `$auth`, and beside them the lifetime of the token.
     pub(super) fn open_sealed(&self, account: &Account) -> Result<Map<String, Value>, EngineError> {
         let text = self.keyring.open(account.id.as_str(), &account.credentials)?;
-        serde_json::from_str(&text).map_err(|_| {
+        millrace_model::json::from_str(&text).map_err(|_| {
             EngineError::damaged("the sealed credentials of an account", "they are not JSON")
         })
     }

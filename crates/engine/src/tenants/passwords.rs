@@ -19,7 +19,7 @@ use crate::tenants::wrong_keys::Asker;
 const LEN: std::ops::RangeInclusive<usize> = 12..=256;
 /// Different characters of a password: one key held down is none.
 const DIFFERENT_MIN: usize = 5;
-/// Hashes at once: each takes 19 MiB of memory and tens of milliseconds of a processor.
+/// Hashes at once: each takes 19 MiB of memory and tens of milliseconds of a CPU.
 const HASHES_AT_ONCE: usize = 2;
 /// Wrong passwords in a minute: for one address of e-mail from one place, for one from anywhere,
 /// and from one place.

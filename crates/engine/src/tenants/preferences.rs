@@ -42,7 +42,7 @@ impl Preferences {
     pub async fn get(&self, caller: &Caller) -> Result<PreferencesView, EngineError> {
         let stored = self.ctx.store.preferences(&caller.user_id, &caller.org_id).await?;
         let (text, at) = stored.map_or((NONE.to_owned(), None), |(text, at)| (text, Some(at)));
-        let value: Value = serde_json::from_str(&text)
+        let value: Value = millrace_model::json::from_str(&text)
             .map_err(|e| EngineError::damaged("stored preferences", e))?;
         Ok(PreferencesView { tag: RecordTag::of(value.clone()), value, at })
     }
@@ -76,7 +76,7 @@ impl Preferences {
             Some(over) => {
                 let stored = store.preferences(user, org).await?;
                 let stored = stored.map_or_else(|| NONE.to_owned(), |(text, _)| text);
-                let there = serde_json::from_str(&stored)
+                let there = millrace_model::json::from_str(&stored)
                     .map_err(|e| EngineError::damaged("stored preferences", e))?;
                 over.contains(&RecordTag::of(there))
                     && store.put_preferences(user, org, &text, Some(&stored), now).await?
@@ -89,7 +89,7 @@ impl Preferences {
             })));
         }
         // As it is read again: a number may differ in its last digit from the one that was given.
-        let stored = serde_json::from_str(&text)
+        let stored = millrace_model::json::from_str(&text)
             .map_err(|e| EngineError::damaged("stored preferences", e))?;
         Ok(PreferencesView { tag: RecordTag::of(stored), value, at: Some(now) })
     }

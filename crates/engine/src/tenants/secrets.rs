@@ -169,7 +169,7 @@ impl Keyring {
     fn open_value(&self, owner: &str, value: &mut Value) -> Result<(), EngineError> {
         if let Some(sealed) = value.get(SEALED).and_then(Value::as_str) {
             let plain = self.open(owner, sealed)?;
-            *value = serde_json::from_str(&plain)
+            *value = millrace_model::json::from_str(&plain)
                 .map_err(|_| EngineError::damaged("a sealed secret", "it is not JSON"))?;
         }
         Ok(())

@@ -83,7 +83,7 @@ fn standard(status: StatusCode, body: &[u8]) -> Result<Vec<u8>, Refusal> {
 fn fields(body: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(body).ok()?.trim_start_matches('\u{feff}').trim();
     if text.starts_with('{') {
-        return serde_json::from_str(text).ok();
+        return millrace_model::json::from_str(text).ok();
     }
     let is_form =
         text.split('&').any(|pair| pair.starts_with("access_token=") || pair.starts_with("error="));
@@ -163,7 +163,7 @@ mod tests {
     fn read(status: u16, body: &str) -> Option<Value> {
         let status = StatusCode::from_u16(status).expect("one");
         let tokens = standard(status, body.as_bytes()).ok()?;
-        Some(serde_json::from_slice(&tokens).expect("JSON"))
+        Some(millrace_model::json::from_slice(&tokens).expect("JSON"))
     }
 
     #[test]

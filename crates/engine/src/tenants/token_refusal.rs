@@ -134,7 +134,7 @@ mod tests {
 
     fn refusal(status: u16, body: &str) -> Refusal {
         let status = StatusCode::from_u16(status).expect("one");
-        match serde_json::from_str(body) {
+        match millrace_model::json::from_str(body) {
             Ok(Value::Object(fields)) => Refusal::of_fields(status, &fields),
             _ => Refusal::of_text(status, body.as_bytes()),
         }

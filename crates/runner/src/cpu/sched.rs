@@ -41,7 +41,7 @@ pub(crate) fn allowed_cpus(is_kept_off: bool) -> Option<libc::cpu_set_t> {
     let size = size_of::<libc::cpu_set_t>();
     // SAFETY: all zeros is the empty set.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is as large as it is said to be. Machines with more processors than it holds
+    // SAFETY: the set is as large as it is said to be. Machines with more CPUs than it holds
     // answer with an error.
     if unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) } < 0 {
         return None;

@@ -24,7 +24,7 @@ impl AsRawFd for Listener {
 impl Listener {
     #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
     pub(super) fn new(fd: OwnedFd) -> Self {
-        /// The host goes on at once, on this processor: it is the only one who waits for the
+        /// The host goes on at once, on this CPU: it is the only one who waits for the
         /// answer.
         const FD_SYNC_WAKE_UP: libc::c_ulong = 1;
         // SAFETY: a plain system call. Before Linux 6.6 it fails, and the host goes on a little

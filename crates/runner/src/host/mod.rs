@@ -43,7 +43,7 @@ const WRITE_QUEUE: usize = 1024;
 const AHEAD_MAX: usize = 16;
 const AHEAD_BYTES_MAX: usize = 64 << 10;
 /// How long a call whose code has not come to its first `await` delays those that must begin after
-/// it: code that keeps its processor would delay all others of its source.
+/// it: code that keeps its CPU would delay all others of its source.
 const ENTERING_MAX: Duration = Duration::from_millis(250);
 /// The version of the protocol.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -148,7 +148,7 @@ impl Blank {
             frame_bytes_max: config.frame_bytes_max,
             tmp_bytes_max: config.tmp_bytes_max,
             load_timeout: config.load_timeout,
-            late_processor_max: config.late_processor_max,
+            late_cpu_max: config.late_cpu_max,
             accounting: accounting.clone(),
             on_event: Box::new(on_event),
         };
@@ -305,8 +305,8 @@ impl Host {
     }
 
     /// Whether one of its calls awaits something, or left something running, and its process waits
-    /// for something else than a processor. How long a call has been under way says nothing of
-    /// that: where processors are short, all take long.
+    /// for something else than a CPU. How long a call has been under way says nothing of
+    /// that: where CPUs are short, all take long.
     pub(crate) fn awaits(&self) -> bool {
         let awaits = {
             let calls = self.calls.lock();

@@ -29,7 +29,7 @@ const STDERR_KEPT: usize = 16 << 10;
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(5);
 /// Bytes of a frame between two looks from which on the frame is on its way.
 const COMES_ON: usize = 4 << 10;
-/// Processor time between two looks from which on a host counts as busy.
+/// CPU time between two looks from which on a host counts as busy.
 const BUSY: Duration = Duration::from_millis(100);
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ pub(crate) struct Supervisor {
     pub(crate) frame_bytes_max: usize,
     pub(crate) tmp_bytes_max: u64,
     pub(crate) load_timeout: Duration,
-    pub(crate) late_processor_max: Duration,
+    pub(crate) late_cpu_max: Duration,
     pub(crate) accounting: Arc<CpuAccounting>,
     pub(crate) on_event: OnEvent,
 }
@@ -152,7 +152,7 @@ impl Supervisor {
                 (Ok(Ok(bytes)), Some(begun)) => begun.came += bytes,
                 (Ok(Ok(_)), None) => {}
                 (Err(_), begun) => {
-                    // It may be waiting for a processor, or be busy: its first thread sleeps also
+                    // It may be waiting for a CPU, or be busy: its first thread sleeps also
                     // while others collect garbage for it.
                     let used = self.child.id().filter(|pid| sleeps(*pid)).and_then(cpu::used);
                     let before = begun
@@ -196,11 +196,9 @@ impl Supervisor {
             tokio::time::sleep(cpu::INTERVAL).await;
             let Some(sample) = meter.sample(self.host.ended(), self.host.calls()) else { continue };
             late = if sample.has_worked { Duration::ZERO } else { late + sample.time.used };
-            let most = self.late_processor_max;
+            let most = self.late_cpu_max;
             if late > most
-                && self
-                    .host
-                    .ends_without_call(&format!("used {most:?} of processor time after its end"))
+                && self.host.ends_without_call(&format!("used {most:?} of CPU time after its end"))
             {
                 return ExitReason::Ended;
             }
@@ -294,7 +292,7 @@ struct Begun {
     look_at: Instant,
     /// Bytes that came since the last look.
     came: usize,
-    /// What its host had used of the processor at the last look, where the host slept then.
+    /// What its host had used of the CPU at the last look, where the host slept then.
     idle_at: Option<Duration>,
 }
 

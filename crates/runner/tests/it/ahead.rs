@@ -184,7 +184,7 @@ async fn where_calls_begin_in_order_each_waits_until_the_code_of_the_one_before_
     assert_eq!(log.logs(), expected);
 }
 
-/// Code that keeps its processor holds up other events of its source for a moment only.
+/// Code that keeps its CPU holds up other events of its source for a moment only.
 #[tokio::test]
 async fn a_call_whose_code_does_not_give_way_holds_up_the_next_one_for_a_moment() {
     let busy = "on.call = (call) => { const say = (what) => send({ t: 'log', id: call.id, level: 'log', text: what + ' ' + call.event, ts: 0 });

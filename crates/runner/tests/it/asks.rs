@@ -20,7 +20,7 @@ impl<F: Fn(&str, Value) -> AskResult + Send + Sync + Clone + 'static> EffectSink
         let answer = self.0.clone();
         tokio::spawn(async move {
             ask.turn().await;
-            let payload = serde_json::from_str(ask.payload.get()).expect("JSON");
+            let payload = millrace_model::json::from_str(ask.payload.get()).expect("JSON");
             let answer = answer(&ask.kind.clone(), payload);
             ask.answer(answer);
         });

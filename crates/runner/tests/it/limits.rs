@@ -34,8 +34,8 @@ async fn a_busy_loop_is_timed_out_and_ends_exactly_its_host() {
     assert_eq!(value(bench.call(&neighbour, 0).await), pid);
 }
 
-/// How much its threads stand back for others: of 19, and of its session the same.
-fn stands_back(pid: &Value) -> (Vec<String>, String) {
+/// The niceness of its threads, and that of its session.
+fn niceness(pid: &Value) -> (Vec<String>, String) {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let nice = |path: std::path::PathBuf| {
         let stat = std::fs::read_to_string(path.join("stat")).unwrap_or_default();
@@ -49,9 +49,8 @@ fn stands_back(pid: &Value) -> (Vec<String>, String) {
     (all, std::fs::read_to_string(format!("/proc/{pid}/autogroup")).unwrap_or_default())
 }
 
-/// The processors on which its threads may be, as the kernel writes each thread's: those of one
-/// that does not exist are none.
-fn processors(pid: &Value) -> Vec<String> {
+/// The CPUs on which its threads may run, as the kernel writes them; none of a thread that is gone.
+fn cpus(pid: &Value) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let allowed = |path: std::path::PathBuf| {
         let status = std::fs::read_to_string(path.join("status")).unwrap_or_default();
@@ -67,16 +66,16 @@ fn processors(pid: &Value) -> Vec<String> {
     all
 }
 
-/// The length of each thread's turns, in nanoseconds; none where the kernel does not tell.
-fn turns(pid: &Value) -> Vec<String> {
+/// The length of each thread's time slices, in nanoseconds; none where the kernel does not show it.
+fn time_slices(pid: &Value) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let turn = |path: std::path::PathBuf| {
-        let told = std::fs::read_to_string(path.join("sched")).ok()?;
-        told.lines()
+    let slice = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(path.join("sched")).ok()?;
+        text.lines()
             .find_map(|line| line.strip_prefix("se.slice"))
             .map(|rest| rest.trim_start_matches([' ', ':']).to_owned())
     };
-    let mut all: Vec<_> = threads.filter_map(|thread| turn(thread.path())).collect();
+    let mut all: Vec<_> = threads.filter_map(|thread| slice(thread.path())).collect();
     all.dedup();
     all
 }
@@ -84,7 +83,7 @@ fn turns(pid: &Value) -> Vec<String> {
 #[tokio::test]
 async fn a_cpu_hog_gets_a_lower_priority_and_is_not_kept() {
     let bench = Bench::real().await;
-    // It ends a while after it stands back.
+    // It ends a while after its priority is lower.
     let code = "const os = await import('node:os'); console.log(process.pid); await new Promise((y) => setTimeout(y, 100));
         if (event) { while (os.getPriority() === 0); for (const end = Date.now() + 4000; Date.now() < end;); } return process.pid;";
     let hog = bench.isolate("hog", code);
@@ -94,22 +93,22 @@ async fn a_cpu_hog_gets_a_lower_priority_and_is_not_kept() {
     let busy = bench.spawn(&hog, 1, LONG, &log);
     until("it is under way", || !log.logs().is_empty()).await;
     let pid = json!(log.logs()[0].parse::<u32>().expect("a pid"));
-    until("all its threads stand back", || stands_back(&pid).0 == ["10"]).await;
+    until("all its threads are nice", || niceness(&pid).0 == ["10"]).await;
     if Path::new("/proc/self/autogroup").exists() {
-        until("its session does", || stands_back(&pid).1.contains("nice 10")).await;
+        until("its session is", || niceness(&pid).1.contains("nice 10")).await;
     }
-    assert_eq!(stands_back(&other).0, ["0"], "the neighbour does not");
-    let everybodys = processors(&other);
+    assert_eq!(niceness(&other).0, ["0"], "the neighbour is as before");
+    let of_all = cpus(&other);
     if std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
         until(
-            "a processor is left to others",
-            || matches!(processors(&pid).as_slice(), [one] if *one != everybodys[0]),
+            "a CPU is left to others",
+            || matches!(cpus(&pid).as_slice(), [one] if *one != of_all[0]),
         )
         .await;
     }
-    if !turns(&other).is_empty() {
-        until("its turns are long", || turns(&pid) == ["100000000"]).await;
-        assert_ne!(turns(&other), ["100000000"], "the neighbour's are not");
+    if !time_slices(&other).is_empty() {
+        until("its time slices are long", || time_slices(&pid) == ["100000000"]).await;
+        assert_ne!(time_slices(&other), ["100000000"], "the neighbour's are not");
     }
     assert_eq!(value(busy.await.expect("joins")), pid);
     until("it is ended once it has nothing to do", || !alive(&pid)).await;
@@ -120,9 +119,9 @@ async fn a_cpu_hog_gets_a_lower_priority_and_is_not_kept() {
 /// None of its hosts is a hog: their calls are short. All of what is done about it is taken back.
 #[tokio::test]
 async fn an_organization_that_uses_more_than_its_share_is_throttled_for_a_while() {
-    let processors_here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if !(2..=8).contains(&processors_here) {
-        eprintln!("note: on {processors_here} processors it is not tried who is throttled");
+    let cpus_here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if !(2..=8).contains(&cpus_here) {
+        eprintln!("note: throttling is not tested on {cpus_here} CPUs");
         return;
     }
     let bench = Bench::set(|c| c.hosts_max = 100).await;
@@ -131,9 +130,9 @@ async fn an_organization_that_uses_more_than_its_share_is_throttled_for_a_while(
     neighbour.organization = "o_2".into();
     let other = value(bench.call(&neighbour, 1).await);
     let many: Vec<_> =
-        (0..processors_here * 3).map(|n| bench.isolate(&format!("one{n}"), code)).collect();
+        (0..cpus_here * 3).map(|n| bench.isolate(&format!("one{n}"), code)).collect();
     let pid = value(bench.call(&many[0], 1).await);
-    let (at_first, turns_at_first) = (processors(&pid), turns(&pid));
+    let (at_first, slices_at_first) = (cpus(&pid), time_slices(&pid));
     let is_over = AtomicBool::new(false);
     let flood = futures::future::join_all(many.iter().map(|isolate| async {
         while !is_over.load(Ordering::SeqCst) {
@@ -142,21 +141,18 @@ async fn an_organization_that_uses_more_than_its_share_is_throttled_for_a_while(
     }));
     let has_autogroup = Path::new("/proc/self/autogroup").exists();
     let look = async {
-        until("a processor is left to others", || {
-            processors(&pid).len() == 1 && processors(&pid) != at_first
-        })
-        .await;
+        until("a CPU is left to others", || cpus(&pid).len() == 1 && cpus(&pid) != at_first).await;
         if has_autogroup {
-            until("its session stands back", || stands_back(&pid).1.contains("nice 10")).await;
+            until("its session is nice", || niceness(&pid).1.contains("nice 10")).await;
         }
-        if !turns_at_first.is_empty() {
-            until("its turns are long", || turns(&pid) == ["100000000"]).await;
+        if !slices_at_first.is_empty() {
+            until("its time slices are long", || time_slices(&pid) == ["100000000"]).await;
         }
-        assert_eq!(stands_back(&pid).0, ["0"], "what could not be taken back is left");
+        assert_eq!(niceness(&pid).0, ["0"], "nothing is done that cannot be taken back");
         assert_eq!(
-            (processors(&other), turns(&other)),
-            (at_first.clone(), turns_at_first.clone()),
-            "the neighbour does not"
+            (cpus(&other), time_slices(&other)),
+            (at_first.clone(), slices_at_first.clone()),
+            "the neighbour is as before"
         );
         is_over.store(true, Ordering::SeqCst);
     };
@@ -166,12 +162,12 @@ async fn an_organization_that_uses_more_than_its_share_is_throttled_for_a_while(
         }
     };
     tokio::join!(flood, look, works);
-    until("it has them all again", || processors(&pid) == at_first).await;
-    if !turns_at_first.is_empty() {
-        until("its turns are short", || turns(&pid) == ["500000"]).await;
+    until("it has them all again", || cpus(&pid) == at_first).await;
+    if !slices_at_first.is_empty() {
+        until("its time slices are short", || time_slices(&pid) == ["500000"]).await;
     }
     if has_autogroup {
-        until("its session is as others", || stands_back(&pid).1.contains("nice 0")).await;
+        until("its session is as others", || niceness(&pid).1.contains("nice 0")).await;
     }
     assert_eq!(value(bench.call(&many[0], 1).await), pid, "it is kept");
 }

@@ -49,7 +49,7 @@ async fn each_call_that_waits_gets_an_isolate_up_to_their_number() {
 
 /// A process for each would take as long as it saves.
 #[tokio::test]
-async fn short_calls_share_as_many_isolates_as_there_are_processors() {
+async fn short_calls_share_as_many_isolates_as_there_are_cpus() {
     let bench = Bench::real().await;
     let isolate = one_call(&bench, "a", "return process.pid;", 64);
     for _ in 0..20 {
@@ -59,10 +59,10 @@ async fn short_calls_share_as_many_isolates_as_there_are_processors() {
             value(call.await.expect("joins"));
         }
     }
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     assert!(
-        bench.runner.stats().hosts <= processors,
-        "{} hosts for {processors} processors",
+        bench.runner.stats().hosts <= cpus,
+        "{} hosts for {cpus} CPUs",
         bench.runner.stats().hosts
     );
 }
@@ -106,7 +106,7 @@ async fn the_next_call_begins_once_what_the_one_before_left_running_has_ended() 
     assert_eq!(value(bench.call(&isolate, 0).await), json!(7));
 }
 
-/// Else it would burn a processor for as long as its host is kept.
+/// Else it would use a CPU for as long as its host is kept.
 #[tokio::test]
 async fn a_call_that_leaves_a_loop_behind_loses_its_host_and_no_call() {
     let bench = Bench::set(|c| c.left_running_max = Duration::from_millis(300)).await;
@@ -122,12 +122,12 @@ async fn a_call_that_leaves_a_loop_behind_loses_its_host_and_no_call() {
     until("the first host is gone", || !alive(&first)).await;
 }
 
-/// One that lets the event loop turn, and so is asked nothing: it would burn for as long as an idle
-/// host is kept.
+/// A loop that lets the event loop turn, so that nothing is asked of the host: it would use a CPU for
+/// as long as an idle host is kept.
 #[tokio::test]
-async fn a_loop_that_lets_others_go_between_ends_after_its_time_on_the_processor() {
-    let bench = Bench::set(|c| c.late_processor_max = Duration::from_millis(300)).await;
-    let body = "if (event) { const burn = () => { for (const end = Date.now() + 20; Date.now() < end; ); setTimeout(burn, 1); }; burn(); } return process.pid;";
+async fn a_loop_that_lets_others_go_between_ends_after_its_cpu_time() {
+    let bench = Bench::set(|c| c.late_cpu_max = Duration::from_millis(300)).await;
+    let body = "if (event) { const loop = () => { for (const end = Date.now() + 20; Date.now() < end; ); setTimeout(loop, 1); }; loop(); } return process.pid;";
     let isolates = [one_call(&bench, "a", body, 1), bench.isolate("b", body)];
     for isolate in &isolates {
         let first = value(bench.call(isolate, true).await);
@@ -142,8 +142,8 @@ async fn a_loop_that_lets_others_go_between_ends_after_its_time_on_the_processor
         1,
     );
     let first = value(bench.call(&waits, true).await);
-    let burns = value(bench.call(&isolates[0], true).await);
-    until("the other is gone", || !alive(&burns)).await;
+    let hog = value(bench.call(&isolates[0], true).await);
+    until("the other is gone", || !alive(&hog)).await;
     assert_eq!(value(bench.call(&waits, true).await), first);
 }
 

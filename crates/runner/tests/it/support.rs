@@ -190,7 +190,7 @@ async fn call(
 /// What a call returned.
 pub fn value(outcome: CallOutcome) -> Value {
     let CallDone { result, .. } = outcome.result.expect("the call ends well");
-    serde_json::from_str(result.get()).expect("JSON")
+    millrace_model::json::from_str(result.get()).expect("JSON")
 }
 
 /// How a call failed.

@@ -136,7 +136,7 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
     let neighbour = isolate("neighbour");
     let ask = async |isolate: &Arc<IsolateSpec>, body: Value| {
         let done = runner.call(isolate.clone(), call(body), Arc::new(Silent)).await.result;
-        done.map(|done| serde_json::from_str::<Value>(done.result.get()).expect("JSON"))
+        done.map(|done| millrace_model::json::from_str::<Value>(done.result.get()).expect("JSON"))
     };
     let victim = ask(&neighbour, json!({ "kind": "pid" })).await.expect("answers");
     let found = ask(&isolate("attacker"), json!({ "kind": "attack", "victim": victim }))
@@ -212,7 +212,7 @@ fn serve_as_host() {
         }
         let mut body = vec![0; u32::from_le_bytes(head) as usize];
         wire.read_exact(&mut body).expect("reads");
-        let frame: Value = serde_json::from_slice(&body).expect("JSON");
+        let frame: Value = millrace_model::json::from_slice(&body).expect("JSON");
         match (frame["t"].as_str(), frame["kind"].as_str()) {
             (Some("load"), _) => send(&mut wire, json!({ "t": "loaded" })),
             (Some("call"), kind) => {

@@ -44,7 +44,7 @@ fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
 }
 
 fn json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<T> {
-    serde_json::from_str(get(row, column)?).map_err(|e| corrupt_json(column, &e))
+    millrace_model::json::from_str(get(row, column)?).map_err(|e| corrupt_json(column, &e))
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<Option<T>> {

@@ -54,7 +54,7 @@ pub(crate) fn webhook_delivery(row: &Row) -> StoreResult<WebhookDelivery> {
         attempt_log: get::<Vec<&str>>(row, "attempt_log")?
             .into_iter()
             .map(|attempt| {
-                serde_json::from_str(attempt).map_err(|e| corrupt_json("attempt_log", &e))
+                millrace_model::json::from_str(attempt).map_err(|e| corrupt_json("attempt_log", &e))
             })
             .collect::<StoreResult<_>>()?,
     })

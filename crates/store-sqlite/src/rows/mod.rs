@@ -40,7 +40,7 @@ fn time(row: &Row<'_>, column: &str) -> StoreResult<Timestamp> {
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<T> {
     let text: String = get(row, column)?;
-    serde_json::from_str(&text).map_err(|e| corrupt_json(column, &e))
+    millrace_model::json::from_str(&text).map_err(|e| corrupt_json(column, &e))
 }
 
 fn optional_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<Option<T>> {

@@ -25,7 +25,7 @@ pub(crate) fn all() -> Map<String, Value> {
         json!({ "type": "object", "description": "An object of any JSON", "additionalProperties": reference("Json") }),
     );
     let examples: Map<String, Value> =
-        serde_json::from_str(include_str!("examples.json")).unwrap_or_default();
+        millrace_model::json::from_str(include_str!("examples.json")).unwrap_or_default();
     for (name, example) in examples {
         all[&name]["examples"] = json!([example]);
     }

@@ -215,7 +215,7 @@ impl Accounts {
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .ok_or_else(refused)?;
         let text = self.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
-        let state: State = serde_json::from_str(&text).map_err(|_| refused())?;
+        let state: State = millrace_model::json::from_str(&text).map_err(|_| refused())?;
         if state.until < self.ctx.now().ms() {
             return Err(EngineError::Invalid {
                 code: "state_expired",

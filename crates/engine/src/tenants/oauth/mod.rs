@@ -152,7 +152,7 @@ fn take_over(
         // From the provider itself, over its own connection: there is nothing to verify.
         let claims =
             URL_SAFE_NO_PAD.decode(extra.get("id_token")?.as_str()?.split('.').nth(1)?).ok()?;
-        serde_json::from_slice::<Value>(&claims).ok()?.get("sub").cloned()
+        millrace_model::json::from_slice::<Value>(&claims).ok()?.get("sub").cloned()
     };
     let uid = client.uid_field.as_deref().and_then(|path| {
         path.split('.').try_fold(&Value::Object(extra.clone()), |v, part| v.get(part)).cloned()

@@ -83,7 +83,7 @@ fn text<'de, D: Deserializer<'de>>(claim: D) -> Result<Option<String>, D::Error>
 fn is_critical(token: &str) -> bool {
     let head = token.split('.').next().unwrap_or_default();
     let head = URL_SAFE_NO_PAD.decode(head).ok();
-    let head: Option<Value> = head.and_then(|head| serde_json::from_slice(&head).ok());
+    let head: Option<Value> = head.and_then(|head| millrace_model::json::from_slice(&head).ok());
     head.is_none_or(|head| head.get("crit").is_some())
 }
 

@@ -235,7 +235,7 @@ impl Oidc {
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .ok_or_else(foreign)?;
         let text = self.keyring.open(PENDING_OWNER, &sealed).map_err(|_| foreign())?;
-        let pending: Pending = serde_json::from_str(&text).map_err(|_| foreign())?;
+        let pending: Pending = millrace_model::json::from_str(&text).map_err(|_| foreign())?;
         if !same(pending.state.as_bytes(), state.as_bytes()) {
             return Err(foreign());
         }

@@ -250,7 +250,8 @@ impl Provider {
         let body = answers::whole(response, ANSWER_BYTES_MAX)
             .await
             .map_err(|source| ProviderError::Unread { what, source })?;
-        serde_json::from_slice(&body).map_err(|source| ProviderError::Malformed { what, source })
+        millrace_model::json::from_slice(&body)
+            .map_err(|source| ProviderError::Malformed { what, source })
     }
 }
 
