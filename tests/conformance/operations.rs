@@ -223,7 +223,7 @@ async fn clients_and_tokens(server: &Server) {
         "{}",
         refused.text
     );
-    assert_eq!(token(server, &form[..1]).await.refusal(), (422, "invalid_field"));
+    assert_eq!(token(server, &form[..1]).await.refusal(), (422, "missing_field"));
     for scope in ["full", "read admin"] {
         assert_eq!(
             token(server, &[form[0], form[1], form[2], ("scope", scope)]).await.refusal(),

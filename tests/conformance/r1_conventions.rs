@@ -33,7 +33,7 @@ async fn r1_3_requests_that_cannot_be() {
     assert_eq!(server.get("/nothing/here").await.refusal(), (404, "no_such_route"));
     assert_eq!(server.put("/users/me", &json!({})).await.refusal(), (405, "method_not_allowed"));
     assert_eq!(server.get("/users/me/sources?limit=0").await.refusal(), (422, "invalid_field"));
-    assert_eq!(server.post("/sources", &json!({})).await.refusal(), (422, "invalid_field"));
+    assert_eq!(server.post("/sources", &json!({})).await.refusal(), (422, "missing_field"));
     assert_eq!(
         server.post("/subscriptions", &json!({ "emitter_id": server.org_id })).await.refusal(),
         (422, "missing_field")

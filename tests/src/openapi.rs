@@ -12,6 +12,8 @@ pub struct Asked<'a> {
     pub path: &'a str,
     /// Whether fields were left out by `include` or `exclude`.
     pub is_partial: bool,
+    /// Whether it has an `ETag`.
+    pub has_tag: bool,
 }
 
 /// The operation of a document that a request went to, if there is one.
@@ -54,6 +56,14 @@ pub fn problem(document: &Value, asked: &Asked<'_>, status: u16, body: &Value) -
     let Some(response) = response else {
         return Some(format!("the document has no status {status} there"));
     };
+    let response = response["$ref"]
+        .as_str()
+        .and_then(|reference| document.pointer(reference.trim_start_matches('#')))
+        .unwrap_or(response);
+    if status < 300 && asked.has_tag == response["headers"]["ETag"].is_null() {
+        let has = if asked.has_tag { "an" } else { "no" };
+        return Some(format!("it has {has} `ETag`"));
+    }
     let schema = response["content"]["application/json"].get("schema")?;
     check(document, schema, body, asked.is_partial && status < 300, "$").err()
 }
@@ -204,7 +214,12 @@ mod tests {
             "components": { "schemas": { "Thing": thing, "Error": error } },
         });
         let found = |path: &str, status: u16, body: Value, is_partial: bool| {
-            problem(&document, &Asked { method: "GET", path, is_partial }, status, &body)
+            problem(
+                &document,
+                &Asked { method: "GET", path, is_partial, has_tag: false },
+                status,
+                &body,
+            )
         };
         assert_eq!(
             found(

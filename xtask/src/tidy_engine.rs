@@ -16,6 +16,7 @@ const WALLED: &[&[&str]] = &[
         "ctx",
         "edit_conflict",
         "error",
+        "field_errors",
         "one_by_one",
         "owners",
     ],

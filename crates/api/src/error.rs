@@ -16,7 +16,6 @@ use millrace_model::{bound_details, bounded_message};
 use serde_json::{Value, json};
 
 use crate::contract::codes::{self, ErrorOut};
-use crate::extract::short;
 
 tokio::task_local! {
     static REQUEST_ID: RequestId;
@@ -58,15 +57,15 @@ pub(crate) async fn with_request_id<T>(id: RequestId, answer: impl Future<Output
 pub(crate) struct ApiError {
     status: StatusCode,
     code: String,
-    message: String,
+    pub(crate) message: String,
     /// Boxed: errors are returned by value everywhere.
-    details: Box<Value>,
+    pub(crate) details: Box<Value>,
     /// Seconds after which to try again.
     retry_after: Option<u64>,
 }
 
 impl ApiError {
-    fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
         debug_assert!(
             codes::is_known(code),
             "`{code}` is no code of contract/codes.rs and docs/reference/errors.md"
@@ -83,44 +82,6 @@ impl ApiError {
     pub(crate) fn with(mut self, details: Value) -> Self {
         self.details = Box::new(details);
         self
-    }
-
-    /// A field that is wrong.
-    pub(crate) fn field(field: &str, message: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", message)
-            .with(json!({ "field": field }))
-    }
-
-    /// A field that nobody reads.
-    pub(crate) fn unknown_field(name: &str, of: &str, allowed: &[&str]) -> Self {
-        let shown = millrace_model::shown(name);
-        let list = match allowed {
-            [] => "none is".to_owned(),
-            names => format!("allowed are {}", names.join(", ")),
-        };
-        Self::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "unknown_field",
-            format!("`{shown}` is not a field of {of}; {list}"),
-        )
-        .with(json!({ "field": shown, "allowed": allowed }))
-    }
-
-    /// A field of a record that an update cannot set, with another value than it has.
-    pub(crate) fn read_only_field(
-        name: &str,
-        given: &Value,
-        now: &Value,
-        allowed: &[&str],
-    ) -> Self {
-        let message = format!(
-            "`{name}` is {}, but it cannot be set: it is {}; leave it out, or write it back as it is; what can be set is {}",
-            short(given),
-            short(now),
-            allowed.join(", ")
-        );
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "read_only_field", message)
-            .with(json!({ "field": name, "value": now, "allowed": allowed }))
     }
 
     /// A request that names several hosts.

@@ -273,28 +273,14 @@ impl FromRequestParts<App> for ListQuery {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let params = Params(query(parts.uri.query()));
         // Of a route without a key nobody else looks.
-        if let Some(known) = parts.extensions.get::<Arc<Known>>() {
+        let known = parts.extensions.get::<Arc<Known>>();
+        if let Some(known) = known {
             known.check(&params.0)?;
             given_once(parts.uri.query(), &params.0)?;
         }
+        let default = known.and_then(|known| known.default_of("limit"));
         let memory = PageMemory::of(&app.unfolded, Whose::of(&parts.extensions));
-        let limit = match params.text("limit")? {
-            None => Page::LIMIT_DEFAULT,
-            Some(text) => {
-                text.parse().ok().filter(|n| (1..=Page::LIMIT_MAX).contains(n)).ok_or_else(
-                    || {
-                        ApiError::field(
-                            "limit",
-                            format!(
-                                "`limit` is `{}`, allowed are 1 to {}",
-                                millrace_model::shown(&text),
-                                Page::LIMIT_MAX
-                            ),
-                        )
-                    },
-                )?
-            }
-        };
+        let limit = params.number("limit")?.or(default).unwrap_or(Page::LIMIT_DEFAULT);
         let cursor = |field| {
             params
                 .text(field)

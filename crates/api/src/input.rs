@@ -51,7 +51,7 @@ pub(crate) use input;
 
 /// The parameter that a field declares.
 pub(crate) const fn param<R: Read>(name: &'static str, about: &'static str) -> Param {
-    Param { name, kind: R::KIND, required: R::IS_REQUIRED, about: about.trim_ascii() }
+    Param { required: R::IS_REQUIRED, ..Param::new(name, R::KIND, about.trim_ascii()) }
 }
 
 /// A form of values: how one is read where it is given, and None where it is absent or null.
@@ -77,21 +77,8 @@ impl<F: Form> Read for F {
     type Value = F::Value;
 
     fn read(params: &Params, field: &str, about: &str) -> Result<F::Value, ApiError> {
-        F::read(params, field)?.ok_or_else(|| ApiError::field(field, missing(field, about)))
+        F::read(params, field)?.ok_or_else(|| ApiError::missing(field, about))
     }
-}
-
-/// What is said of a field that must be given. Its description begins a cell of a table, with a
-/// capital letter; here it goes on with a sentence.
-fn missing(field: &str, about: &str) -> String {
-    let mut letters = about.chars();
-    let about = match (letters.next(), letters.next()) {
-        (Some(first), second) if !second.is_some_and(char::is_uppercase) => {
-            format!("{}{}", first.to_lowercase(), &about[first.len_utf8()..])
-        }
-        _ => about.to_owned(),
-    };
-    format!("`{field}` is missing: {about}")
 }
 
 impl<F: Form> Read for Option<F> {
@@ -114,19 +101,6 @@ impl<F: Form> Read for Change<F> {
 
     fn read(params: &Params, field: &str, _: &str) -> Result<Self::Value, ApiError> {
         params.0.contains_key(field).then(|| F::read(params, field)).transpose()
-    }
-}
-
-/// A text that the engine refuses where it is empty: absent is empty.
-pub(crate) struct OrEmpty;
-
-impl Read for OrEmpty {
-    const KIND: Kind = Kind::Text;
-    const IS_REQUIRED: bool = true;
-    type Value = String;
-
-    fn read(params: &Params, field: &str, _: &str) -> Result<String, ApiError> {
-        params.text(field).map(Option::unwrap_or_default)
     }
 }
 
@@ -208,22 +182,5 @@ impl Form for Scopes {
         scopes.map(Some).ok_or_else(|| {
             ApiError::field(field, format!("`{field}` is empty; allowed are {}", allowed()))
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_field_is_described_within_its_sentence() {
-        let check = |about: &str, said: &str| {
-            assert_eq!(missing("name", about), format!("`name` is missing: {said}"));
-        };
-        check("What it is for", "what it is for");
-        check("The domain, such as `a.test`", "the domain, such as `a.test`");
-        check("OAuth client", "OAuth client");
-        check("`a` or `b`", "`a` or `b`");
-        check("É", "é");
     }
 }

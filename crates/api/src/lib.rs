@@ -9,6 +9,7 @@ mod contract;
 mod endpoints;
 mod error;
 mod extract;
+mod field_errors;
 mod fields;
 mod guard;
 mod health;

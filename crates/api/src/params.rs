@@ -16,6 +16,7 @@ use url::form_urlencoded;
 
 use crate::audit::RequestAudit;
 use crate::body_fields::merge;
+use crate::contract::bounds;
 use crate::contract::known::Known;
 use crate::contract::routes::Needs;
 use crate::error::ApiError;
@@ -227,6 +228,11 @@ impl Params {
         }
     }
 
+    /// A text that the route declares as required.
+    pub(crate) fn needed(&self, field: &str) -> Result<String, ApiError> {
+        self.text(field)?.ok_or_else(|| ApiError::missing(field, "it is required"))
+    }
+
     /// The external user for whom the request is made; None where none is named. One that is named
     /// in vain is refused: without one, the organization's own program sees everything.
     pub(crate) fn external_user(&self) -> Result<Option<String>, ApiError> {
@@ -294,9 +300,7 @@ impl Params {
     /// Words: a list of strings, or one string with commas between them.
     pub(crate) fn words(&self, field: &str) -> Result<Option<Vec<String>>, ApiError> {
         match self.0.get(field) {
-            Some(Value::String(text)) => Ok(Some(
-                text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect(),
-            )),
+            Some(Value::String(text)) => Ok(Some(bounds::words(text).map(str::to_owned).collect())),
             _ => self.parsed(field),
         }
     }

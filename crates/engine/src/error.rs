@@ -6,8 +6,6 @@ use millrace_model::component::ManifestError;
 use millrace_model::http::BodyFault;
 use millrace_model::ids::InvalidId;
 use millrace_model::people::Role;
-use millrace_model::props::PropError;
-use millrace_model::schedule::ScheduleError;
 use millrace_model::tenant::{Caller, Scope, Scopes};
 use serde_json::{Value, json};
 
@@ -141,6 +139,16 @@ pub enum EngineError {
         /// The sentence.
         message: String,
     },
+    /// Another record has what this field of the request names.
+    #[error("{message}")]
+    Taken {
+        /// Stable code.
+        code: &'static str,
+        /// The field.
+        field: &'static str,
+        /// The sentence.
+        message: String,
+    },
     /// Changed since the caller read it.
     #[error("{0}")]
     Changed(Box<EditConflict>),
@@ -268,32 +276,6 @@ impl From<BodyFault> for EngineError {
 }
 
 impl EngineError {
-    /// A wrong field.
-    pub fn invalid(field: &str, message: impl Into<String>) -> Self {
-        Self::Invalid {
-            code: "invalid_field",
-            message: message.into(),
-            details: json!({ "field": field }),
-        }
-    }
-
-    /// A missing field.
-    pub fn missing(field: &str, message: impl Into<String>) -> Self {
-        Self::Invalid {
-            code: "missing_field",
-            message: message.into(),
-            details: json!({ "field": field }),
-        }
-    }
-
-    /// A cursor that names no place in a list.
-    pub fn unknown_cursor(field: &'static str) -> Self {
-        let message = format!(
-            "`{field}` names nothing: what it named was deleted, or never was; begin the list again without it"
-        );
-        Self::Invalid { code: "unknown_cursor", message, details: json!({ "field": field }) }
-    }
-
     /// An unknown id.
     pub fn not_found(what: &'static str, id: impl std::fmt::Display) -> Self {
         Self::NotFound { what, id: millrace_model::shown(&id.to_string()) }
@@ -345,7 +327,7 @@ impl EngineError {
                 ErrorKind::TooMany
             }
             Self::NotFound { .. } => ErrorKind::NotFound,
-            Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Conflict { .. } | Self::Taken { .. } => ErrorKind::Conflict,
             Self::Changed(_) => ErrorKind::Changed,
             Self::Gone { .. } | Self::ExportTooSlow { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
@@ -368,6 +350,7 @@ impl EngineError {
             Self::Invalid { code, .. }
             | Self::Component { code, .. }
             | Self::Conflict { code, .. }
+            | Self::Taken { code, .. }
             | Self::SignInRefused { code, .. } => code,
             Self::Unauthorized | Self::WrongClient | Self::EndpointRefused { .. } => "unauthorized",
             Self::Forbidden(_) => "forbidden",
@@ -419,6 +402,7 @@ impl EngineError {
         match self {
             Self::Invalid { details, .. } | Self::Component { details, .. } => details.clone(),
             Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
+            Self::Taken { field, .. } => json!({ "field": field }),
             Self::Changed(conflict) => conflict.details(),
             Self::ScopeMissing { needed, has, .. } => {
                 json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() })
@@ -453,35 +437,6 @@ impl From<ManifestError> for EngineError {
             message: error.to_string(),
             details: json!({}),
         }
-    }
-}
-
-impl From<ScheduleError> for EngineError {
-    fn from(error: ScheduleError) -> Self {
-        Self::Invalid { code: "invalid_schedule", message: error.to_string(), details: json!({}) }
-    }
-}
-
-/// Problems of props that one error names: a short component can have thousands of props.
-const PROBLEMS_MAX: usize = 50;
-
-/// All problems of a component's props in one error, as far as there is room.
-pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
-    let mut message =
-        errors.iter().take(PROBLEMS_MAX).map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    if let Some(more) = errors.len().checked_sub(PROBLEMS_MAX).filter(|more| *more > 0) {
-        message.push_str(&format!("; and {more} more"));
-    }
-    let missing = errors.iter().all(|e| matches!(e, PropError::Missing { .. }));
-    let props: Vec<Value> = errors
-        .iter()
-        .take(PROBLEMS_MAX)
-        .map(|e| json!({ "prop": e.prop(), "problem": e.to_string() }))
-        .collect();
-    EngineError::Invalid {
-        code: if missing { "missing_props" } else { "invalid_props" },
-        message,
-        details: json!({ "field": "configured_props", "props": props }),
     }
 }
 

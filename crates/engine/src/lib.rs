@@ -14,6 +14,7 @@ mod deliver;
 mod deploy;
 mod edit_conflict;
 mod error;
+mod field_errors;
 mod nodes;
 mod observe;
 mod one_by_one;

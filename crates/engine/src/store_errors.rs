@@ -15,12 +15,16 @@ impl From<StoreError> for EngineError {
                 tracing::debug!(error = %cause, "the database cannot be reached");
                 Self::DatabaseUnavailable
             }
-            StoreError::Taken(what) => Self::Conflict {
-                code: "taken",
-                message: format!(
-                    "the {what} is taken by something made at the same time; try again"
-                ),
-            },
+            StoreError::Taken(what) => {
+                let message =
+                    format!("the {what} is taken by something made at the same time; try again");
+                match what {
+                    "name" | "name_slug" | "orgname" => Self::taken("name", message),
+                    "made_from" | "email" => Self::taken(what, message),
+                    // No field of a request: a key of the store.
+                    _ => Self::Conflict { code: "taken", message },
+                }
+            }
             StoreError::Full => {
                 Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() }
             }

@@ -105,6 +105,15 @@ pub enum ReplayVersion {
 }
 
 impl ReplayVersion {
+    /// Its name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Original => "original",
+            Self::Draft => "draft",
+        }
+    }
+
     /// Reads a name of the API.
     pub fn parse(text: &str) -> Option<Self> {
         match text {

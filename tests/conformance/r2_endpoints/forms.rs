@@ -66,7 +66,7 @@ async fn r2_28_options_of_a_prop_come_page_by_page_for_an_id_or_a_key() {
     );
     for (body, refusal) in [
         (json!({ "id": "sc_nothing", "prop_name": "board" }), (404, "not_found")),
-        (json!({ "id": id(&component) }), (422, "invalid_field")),
+        (json!({ "id": id(&component) }), (422, "missing_field")),
         (
             json!({ "id": id(&component), "prop_name": "board", "page": "two" }),
             (422, "invalid_field"),
@@ -75,7 +75,7 @@ async fn r2_28_options_of_a_prop_come_page_by_page_for_an_id_or_a_key() {
             json!({ "id": id(&component), "prop_name": "board", "dynamic_props_id": "dyp_x" }),
             (422, "invalid_field"),
         ),
-        (json!({ "prop_name": "board" }), (422, "invalid_field")),
+        (json!({ "prop_name": "board" }), (422, "missing_field")),
     ] {
         let refused = server.post("/components/configure", &body).await;
         assert_eq!(refused.refusal(), refusal, "{body}");

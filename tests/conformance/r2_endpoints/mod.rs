@@ -5,6 +5,7 @@ mod asked_for;
 mod bounded;
 pub(crate) mod events;
 mod fields;
+mod fields_named;
 pub(crate) mod files;
 mod forms;
 pub(crate) mod keys;

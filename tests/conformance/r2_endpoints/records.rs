@@ -428,7 +428,7 @@ async fn r1_5_ids_say_by_their_prefix_what_they_are() {
 async fn r2_3_a_component_comes_from_code_or_an_address_and_the_code_wins() {
     let server = Server::shared().await;
     let neither = server.post("/components", &json!({ "publish": true })).await;
-    assert_eq!(neither.refusal(), (422, "invalid_field"));
+    assert_eq!(neither.refusal(), (422, "missing_field"));
     let both = server.post("/components", &json!({ "component_code": SOURCE, "component_url": "http://127.0.0.1:9/not-asked.mjs" })).await.data();
     assert_eq!(
         (&both["code"], &both["component_url"]),
@@ -504,7 +504,7 @@ async fn r2_6_a_source_needs_code_and_its_props_are_stored_as_the_reference_says
     let server = Server::shared().await;
     let none = server.post("/sources", &json!({ "name": "x" })).await;
     assert!(
-        none.refusal() == (422, "invalid_field") && none.text.contains("component_id"),
+        none.refusal() == (422, "missing_field") && none.text.contains("component_id"),
         "{}",
         none.text
     );

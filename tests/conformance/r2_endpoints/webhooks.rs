@@ -626,7 +626,7 @@ async fn r2_13_the_listeners_of_a_deployed_trigger_are_set_all_or_none() {
     assert_eq!(set(json!([])).await.json["webhook_urls"], json!([]));
     assert_eq!((made().await, all().await), (json!(2), Some(1)));
     assert_eq!(set(json!([here])).await.json["webhooks"], json!([kept]));
-    assert_eq!(server.put(&webhooks, &json!({})).await.refusal(), (422, "invalid_field"));
+    assert_eq!(server.put(&webhooks, &json!({})).await.refusal(), (422, "missing_field"));
     // An address as it is shown keeps the webhook with its user and password; another user is
     // another webhook.
     let with = |user: &str| here.replacen("://", &format!("://{user}@"), 1);

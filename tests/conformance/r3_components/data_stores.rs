@@ -170,10 +170,13 @@ async fn r3_3_data_store_what_does_not_fit_is_a_clear_error() {
         run(&server, &made, json!({})).await,
         json!(["QuotaExceeded", "RangeError", "TypeError", "RangeError", "RangeError", 0])
     );
+    for (body, field) in [(json!({ "value": 1 }), "key"), (json!({ "key": "k" }), "value")] {
+        let answer = server.put("/data_stores/s/record", &body).await;
+        assert_eq!(answer.refusal(), (422, "missing_field"), "{}", answer.text);
+        assert_eq!(answer.json["details"]["field"], field, "{}", answer.text);
+    }
     for (body, field) in [
-        (json!({ "value": 1 }), "key"),
         (json!({ "key": "", "value": 1 }), "key"),
-        (json!({ "key": "k" }), "value"),
         (json!({ "key": "k", "value": 1, "ttl": 0 }), "ttl"),
         (json!({ "key": "k", "value": 1, "ttl": "soon" }), "ttl"),
         (json!({ "key": "k".repeat(1025), "value": 1 }), "key"),
@@ -201,7 +204,7 @@ async fn r3_3_data_store_stores_are_made_filled_listed_and_deleted_through_the_a
         server.post("/data_stores", &json!({ "name": "ds_x1" })).await.refusal(),
         (422, "invalid_field")
     );
-    assert_eq!(server.post("/data_stores", &json!({})).await.refusal(), (422, "invalid_field"));
+    assert_eq!(server.post("/data_stores", &json!({})).await.refusal(), (422, "missing_field"));
     for key in ["..", "a/b", "ü &?", "z"] {
         server
             .put("/data_stores/a/record", &json!({ "key": key, "value": { "key": key } }))

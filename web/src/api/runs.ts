@@ -19,7 +19,7 @@ export type StepRecord = {
   /** Its tries before the last one. */
   attempts: AttemptRecord[];
   /** What it gave to `$.send` in a test, which sends nothing. */
-  wouldSend: Pick<WouldSend, "kind" | "target" | "payload">[];
+  wouldSend: (Pick<WouldSend, "kind" | "target"> & { payload: unknown })[];
 };
 
 export type AttemptRecord = {

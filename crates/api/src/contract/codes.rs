@@ -1,8 +1,13 @@
 //! Every `code` that a refusal of the API may have. `docs/reference/errors.md` explains each; a
 //! test holds the two together.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
+use millrace_model::tenant::Scope;
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use crate::contract::schemas::JsonOut;
 use crate::contract::shape::record;
 
 /// In the order of the alphabet.
@@ -112,13 +117,42 @@ pub(crate) const CODES: &[&str] = &[
     "wrong_password",
 ];
 
+/// What a program may read of a refusal, by its code: `field` is the path of the field that is
+/// wrong (`triggers[0].id`), `allowed` what it may be; other members are the code's own.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the shape of what errors hold as JSON")]
+pub(crate) struct ErrorDetailsOut {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<Vec<String>>,
+    /// Whole seconds, as in the header `Retry-After`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
+    /// Scopes, one of which a caller lacks
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needed: Option<Scope>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has: Option<Vec<Scope>>,
+    /// The kind of thing that is not there, and the id
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// Names the request in the server's log
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+    #[serde(flatten)]
+    others: BTreeMap<String, JsonOut>,
+}
+
 record! {
     /// A refusal
     ErrorOut<'a>(message: &'a str, code: &'a str, details: &'a Value) {
         error: &'a str = message,
         #[schemars(extend("enum" = CODES))]
         code: &'a str = code,
-        #[schemars(with = "Map<String, Value>")]
+        #[schemars(with = "ErrorDetailsOut")]
         details: &'a Value = details,
     }
 }

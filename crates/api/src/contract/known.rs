@@ -4,6 +4,7 @@
 use millrace_engine::EngineError;
 use serde_json::{Map, Value};
 
+use super::bounds;
 use super::routes::{Needs, Param};
 use crate::error::ApiError;
 
@@ -39,7 +40,7 @@ struct Ignored {
 
 /// Routes that take any field: an authorization server ignores parameters that it does not know
 /// (RFC 6749, 3.2; RFC 7009, 2.1).
-const ANY_FIELD: [&str; 2] = ["/oauth/token", "/oauth/revoke"];
+pub(crate) const ANY_FIELD: [&str; 2] = ["/oauth/token", "/oauth/revoke"];
 
 /// Names that mean the same as another.
 const ALIASES: &[(&str, &str)] = &[("component_url", "url"), (ORG, "workspace_id")];
@@ -53,6 +54,7 @@ pub(crate) struct Known {
     pub(crate) needs: Needs,
     route: String,
     path: &'static str,
+    params: Vec<Param>,
     names: Vec<&'static str>,
     /// Names of the record that the route takes: what was read is written back whole, or posted.
     record: Vec<String>,
@@ -74,6 +76,7 @@ impl Known {
             needs,
             route: format!("{} /v1{path}", method.to_uppercase()),
             path,
+            params: params.to_vec(),
             names: params.iter().map(|param| param.name).collect(),
             record,
             shown,
@@ -108,10 +111,16 @@ impl Known {
             })
     }
 
-    /// Refuses a field that is not read.
+    /// Refuses a field that is not read, and a value out of bounds.
     pub(crate) fn check(&self, given: &Map<String, Value>) -> Result<(), ApiError> {
         self.check_names(given)?;
-        self.check_choice(given)
+        self.check_choice(given)?;
+        bounds::check(&self.params, given)
+    }
+
+    /// The value of a number that is absent.
+    pub(crate) fn default_of(&self, name: &str) -> Option<u32> {
+        self.params.iter().find(|param| param.name == name)?.bounds.default
     }
 
     /// As [`Known::check`], without a look at values.

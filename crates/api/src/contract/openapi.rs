@@ -11,7 +11,9 @@ use millrace_engine::VERSION;
 use serde_json::{Map, Value, json};
 
 use crate::App;
-use crate::contract::routes::{Gives, Kind, Needs, Param, Route};
+use crate::contract::known::ANY_FIELD;
+use crate::contract::responses::{refusals, responses};
+use crate::contract::routes::{BESIDE_TOPICS, Gives, Kind, Needs, Param, Route};
 use crate::contract::shape::{Shape, reference};
 use crate::contract::{schemas, table};
 use crate::extract::{CSRF_HEADER, SESSION_COOKIE};
@@ -56,6 +58,7 @@ pub fn document(base_url: &str) -> Value {
                 "session": { "type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "A person's session, made by `POST /v1/session`; their role gives the scope" },
                 "csrf": { "type": "apiKey", "in": "header", "name": CSRF_HEADER, "description": "Any value, with the session and every method but GET" },
             },
+            "responses": refusals(),
             "schemas": schemas::all(),
         },
     })
@@ -69,10 +72,14 @@ fn operation(route: &Route) -> Value {
     // What shapes the answer is read from the query wherever the rest stands.
     let (query, body): (Vec<&Param>, Vec<&Param>) =
         route.params.iter().partition(|p| !has_body || matches!(p.name, "include" | "exclude"));
-    parameters.extend(query.iter().map(|p| json!({ "name": p.name, "in": "query", "required": p.required, "schema": kind(p.kind), "description": p.about })));
+    parameters.extend(query.iter().map(|p| json!({ "name": p.name, "in": "query", "required": p.required, "schema": schema_of(p), "description": p.about })));
     if route.if_match {
         let about = "The `ETag` of the record that the change is made over; of a workflow also the `revision` of its draft in quotes, which guards triggers, steps and settings alone; refused with 412 where another one is there";
         parameters.push(json!({ "name": "If-Match", "in": "header", "required": false, "schema": { "type": "string" }, "description": about }));
+    }
+    if route.resumes {
+        let about = "The `id` of the last event that the client has; the stream goes on behind it";
+        parameters.push(json!({ "name": "Last-Event-ID", "in": "header", "required": false, "schema": { "type": "string" }, "description": about }));
     }
     let mut shown = json!({
         "operationId": operation_id(route),
@@ -93,69 +100,22 @@ fn operation(route: &Route) -> Value {
     }
     if !body.is_empty() {
         let needs_some = body.iter().any(|p| p.required);
-        let schema = of_fields(body.into_iter());
+        let mut schema = of_fields(body.into_iter());
+        // A record may be written back whole; an authorization server ignores what it does not
+        // know.
+        if !route.updates && !ANY_FIELD.contains(&route.path) {
+            schema["additionalProperties"] = json!(false);
+        }
         shown["requestBody"] = json!({ "required": needs_some, "content": { "application/json": { "schema": schema } } });
     }
     shown
 }
 
-fn responses(route: &Route) -> Value {
-    let (media, schema) = match route.gives {
-        Gives::One(shape) => ("application/json", data(reference(&shape.name()))),
-        Gives::List(shape) => {
-            let items = reference(&shape.name());
-            let mut list = data(json!({ "type": "array", "items": items }));
-            if route.params.iter().any(|param| param.name == "limit") {
-                list["properties"]["page_info"] = reference("PageInfo");
-            }
-            ("application/json", list)
-        }
-        Gives::Page(shape) => {
-            let items = reference(&shape.name());
-            let mut page = data(json!({ "type": "array", "items": items }));
-            page["properties"]["page_info"] = reference("PageInfo");
-            page["required"] = json!(["page_info", "data"]);
-            ("application/json", page)
-        }
-        Gives::Bare(shape) => ("application/json", reference(&shape.name())),
-        Gives::Stream(_) | Gives::Topics(_) => ("text/event-stream", json!({ "type": "string" })),
-        Gives::Lines(shape) => ("application/x-ndjson", reference(&shape.name())),
-        Gives::Bytes => {
-            ("application/octet-stream", json!({ "type": "string", "format": "binary" }))
-        }
-        Gives::Image => ("image/*", json!({ "type": "string", "format": "binary" })),
-    };
-    let refusal = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
-    let mut responses = json!({
-        route.status.to_string(): { "description": "Done", "content": { media: { "schema": schema } } },
-        "4XX": refusal("Refused: 401 no valid key, 403 a scope is missing, 404 not there or not yours, 412 changed since, 422 a field is wrong, 429 too often (see `Retry-After`)"),
-        "5XX": refusal("Failed; 503 may be tried again"),
-    });
-    if let Gives::Stream(events) | Gives::Topics(events) = route.gives {
-        // OpenAPI 3.1 has no word for what a stream is made of.
-        responses[route.status.to_string()]["content"][media]["x-events"] =
-            events.iter().map(|event| (event.0.to_owned(), frame(route.gives, event.1))).collect();
-    }
-    if let Some((status, shape)) = route.or {
-        let schema = data(reference(&shape.name()));
-        responses[status.to_string()] = json!({ "description": "Counted", "content": { "application/json": { "schema": schema } } });
-    }
-    responses
-}
-
-/// The data of an event of a stream.
-fn frame(gives: Gives, shape: Shape) -> Value {
-    let data = reference(&shape.name());
-    match gives {
-        Gives::Topics(_) => {
-            json!({ "type": "object", "properties": { "topic": { "type": "string" }, "data": data }, "required": ["topic", "data"] })
-        }
-        _ => data,
-    }
-}
-
-fn data(schema: Value) -> Value {
-    json!({ "type": "object", "properties": { "data": schema }, "required": ["data"], "additionalProperties": false })
+/// The schema of a parameter, with its bounds.
+fn schema_of(param: &Param) -> Value {
+    let mut schema = kind(param.kind);
+    param.bounds.describe(param.kind, &mut schema);
+    schema
 }
 
 fn kind(kind: Kind) -> Value {
@@ -169,7 +129,11 @@ fn kind(kind: Kind) -> Value {
         Kind::WordsOf(shape) => {
             json!({ "anyOf": [{ "type": "array", "items": shape.given() }, { "type": "string" }] })
         }
-        Kind::Fields(fields) => of_fields(fields.iter().copied().flatten()),
+        Kind::Fields(fields) => {
+            let mut schema = of_fields(fields.iter().copied().flatten());
+            schema["additionalProperties"] = json!(false);
+            schema
+        }
         Kind::Object => reference("JsonObject"),
         Kind::Words => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
         Kind::Any => reference("Json"),
@@ -186,7 +150,7 @@ fn of_fields<'a>(params: impl Iterator<Item = &'a Param> + Clone) -> Value {
     let properties: Map<String, Value> = params
         .clone()
         .map(|p| {
-            let schema = kind(p.kind);
+            let schema = schema_of(p);
             let mut schema = if p.required { schema } else { or_null(schema) };
             schema["description"] = json!(p.about);
             (p.name.to_owned(), schema)
@@ -283,6 +247,7 @@ fn given(gives: Gives) -> String {
         Gives::Page(shape) => format!("a page of `{}`", shape.name()),
         Gives::List(shape) => format!("a list of `{}`", shape.name()),
         Gives::Stream(events) | Gives::Topics(events) => {
+            let beside = if matches!(gives, Gives::Topics(_)) { BESIDE_TOPICS } else { &[] };
             let shown = |(name, shape): &(&str, Shape)| {
                 let schema = shape.name();
                 if name.is_empty() {
@@ -293,7 +258,7 @@ fn given(gives: Gives) -> String {
             };
             format!(
                 "server-sent events: {}",
-                events.iter().map(shown).collect::<Vec<_>>().join(", ")
+                events.iter().chain(beside).map(shown).collect::<Vec<_>>().join(", ")
             )
         }
         Gives::Lines(shape) => format!("lines of `{}`", shape.name()),
@@ -320,6 +285,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::contract::shape::says_nothing;
 
     #[test]
     fn every_schema_that_is_named_is_there_and_every_operation_has_a_name_of_its_own() {
@@ -354,7 +320,7 @@ mod tests {
             let object = schema["type"] == "object"
                 && schema["additionalProperties"].is_null()
                 && schema["properties"].is_null();
-            if schema == &json!({}) || object {
+            if says_nothing(schema) || object {
                 found.push(at.to_owned());
             }
             for (name, field) in schema["properties"].as_object().into_iter().flatten() {
@@ -381,6 +347,38 @@ mod tests {
         // A list of any JSON that is typed by itself has no type in TypeScript.
         assert_eq!(found, ["Json.items"]);
         assert!(!document("").to_string().contains(r#""additionalProperties":true"#));
+    }
+
+    #[test]
+    fn a_header_that_a_route_speaks_of_is_declared() {
+        let mut found = 0;
+        for route in table::v1().iter().filter(|route| route.about.contains("Last-Event-ID")) {
+            let parameters = operation(route)["parameters"].clone();
+            let declared = parameters.as_array().unwrap().iter().any(|parameter| {
+                parameter["in"] == "header" && parameter["name"] == "Last-Event-ID"
+            });
+            assert!(declared, "{} {}", route.method, route.path);
+            found += 1;
+        }
+        assert!(found > 2, "{found}");
+    }
+
+    #[test]
+    fn a_field_of_an_update_that_a_record_shows_as_null_says_what_null_does() {
+        let schemas = schemas::all();
+        let mut silent = Vec::new();
+        for route in table::v1().iter().filter(|route| route.method == "put" && route.updates) {
+            let Gives::One(shape) = route.gives else { continue };
+            let shown = &schemas[&shape.name()]["properties"];
+            // For whom a request is made is no field of the record.
+            for param in route.params.iter().filter(|param| param.name != "external_user_id") {
+                let field = shown[param.name].to_string();
+                if field.contains(r#""null""#) && !param.about.contains("null") {
+                    silent.push(format!("{} {}", route.path, param.name));
+                }
+            }
+        }
+        assert!(silent.is_empty(), "{silent:#?}");
     }
 
     #[test]

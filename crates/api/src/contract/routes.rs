@@ -15,11 +15,13 @@ use serde_json::{Map, Value};
 
 use crate::contract::codes::ErrorOut;
 use crate::contract::known::Known;
+pub(crate) use crate::contract::param::{FIELDS, Kind, PAGE, Param, limit};
 use crate::contract::schemas;
 use crate::contract::shape::{Shape, of};
 use crate::fields::PageInfoOut;
 use crate::input::Input;
 use crate::v1::names::DeletedOut;
+use crate::v1::stream::{HeartbeatOut, LagOut};
 use crate::{App, KEYLESS_BODY_BYTES_MAX};
 
 /// What a caller's key must be good for.
@@ -31,49 +33,6 @@ pub(crate) enum Needs {
     AnyKey,
     /// A key with this scope.
     Scope(Scope),
-}
-
-/// The form of a parameter.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    Text,
-    Number,
-    Flag,
-    /// One of these words.
-    OneOf(&'static [&'static str]),
-    /// A value of a type.
-    Of(Shape),
-    /// A list of such values.
-    ListOf(Shape),
-    /// An object with fields such as these parameters.
-    Fields(&'static [&'static [Param]]),
-    /// An object of any JSON.
-    Object,
-    /// A list of strings, or a string with commas between them.
-    Words,
-    /// The same of the words of a type.
-    WordsOf(Shape),
-    /// Any JSON.
-    Any,
-}
-
-/// A parameter of the query or body.
-#[derive(Clone, Copy)]
-pub(crate) struct Param {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) required: bool,
-    pub(crate) about: &'static str,
-}
-
-impl Param {
-    pub(crate) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self { name, kind, required: false, about }
-    }
-
-    pub(crate) const fn required(self) -> Self {
-        Self { required: true, ..self }
-    }
 }
 
 /// What a success holds.
@@ -89,7 +48,7 @@ pub(crate) enum Gives {
     Bare(Shape),
     /// Server-sent events: their names (empty: none) and the shapes of their data.
     Stream(&'static [(&'static str, Shape)]),
-    /// The same of topics: the data is `{"topic", "data": …}`.
+    /// The same of topics: the data is `{"topic", "data": …}`; and [`BESIDE_TOPICS`] as they are.
     Topics(&'static [(&'static str, Shape)]),
     /// A JSON line for each record.
     Lines(Shape),
@@ -111,6 +70,10 @@ pub(crate) struct Route {
     pub(crate) in_query: bool,
     /// Whether it reads `If-Match`.
     pub(crate) if_match: bool,
+    /// Whether it reads `Last-Event-ID`.
+    pub(crate) resumes: bool,
+    /// Whether its answers have an `ETag`.
+    pub(crate) has_tag: bool,
     /// The media type of a body that is no JSON.
     pub(crate) raw_body: Option<&'static str>,
     pub(crate) gives: Gives,
@@ -158,6 +121,16 @@ impl Route {
         Self { if_match: true, ..self }
     }
 
+    /// It goes on behind the event that `Last-Event-ID` names.
+    pub(crate) fn resumes(self) -> Self {
+        Self { resumes: true, ..self }
+    }
+
+    /// Its answers have the entity tag of their record.
+    pub(crate) fn tagged(self) -> Self {
+        Self { has_tag: true, ..self }
+    }
+
     pub(crate) fn one(self, shape: Shape) -> Self {
         Self { gives: Gives::One(shape), ..self }.takes(FIELDS)
     }
@@ -187,9 +160,6 @@ impl Route {
             Gives::One(shape) | Gives::Page(shape) => shape,
             _ => return Vec::new(),
         };
-        if !self.params.iter().any(|param| param.name == FIELDS[0].name) {
-            return Vec::new();
-        }
         let other = self.or.map(|(_, shape)| shape);
         let mut names = Vec::new();
         for shape in std::iter::once(shape).chain(other) {
@@ -244,8 +214,9 @@ impl Route {
             Gives::One(shape) | Gives::List(shape) | Gives::Bare(shape) | Gives::Lines(shape) => {
                 vec![shape]
             }
-            Gives::Stream(events) | Gives::Topics(events) => {
-                events.iter().map(|(_, shape)| *shape).collect()
+            Gives::Stream(events) => events.iter().map(|(_, shape)| *shape).collect(),
+            Gives::Topics(events) => {
+                events.iter().chain(BESIDE_TOPICS).map(|(_, shape)| *shape).collect()
             }
             Gives::Bytes | Gives::Image => Vec::new(),
         };
@@ -255,20 +226,9 @@ impl Route {
     }
 }
 
-pub(crate) const FIELDS: &[Param] = &[
-    Param::new("include", Kind::Text, "Only these fields of the record, with commas between them"),
-    Param::new("exclude", Kind::Text, "All but these fields"),
-];
-
-pub(crate) const PAGE: &[Param] = &[
-    Param::new("limit", Kind::Number, "Items on a page, 1 to 100; 10 where it is not given"),
-    Param::new("after", Kind::Text, "Items after this cursor: the `end_cursor` of the page before"),
-    Param::new(
-        "before",
-        Kind::Text,
-        "Items before this cursor: the `start_cursor` of the page after",
-    ),
-];
+/// Events of a stream of topics that are not of one topic's records.
+pub(crate) const BESIDE_TOPICS: &[(&str, Shape)] =
+    &[("lag", of::<LagOut>()), ("heartbeat", of::<HeartbeatOut>())];
 
 type Answer = Pin<Box<dyn Future<Output = Response> + Send>>;
 
@@ -310,6 +270,8 @@ fn route<H: Handler<T, App>, T: 'static>(
         params: Vec::new(),
         in_query: false,
         if_match: false,
+        resumes: false,
+        has_tag: false,
         raw_body: None,
         gives: Gives::One(of::<DeletedOut>()),
         status: 200,

@@ -39,7 +39,7 @@ macro_rules! record {
 pub(crate) use record;
 
 /// The shape of a record: its name, and what makes its schema.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     name: fn() -> Cow<'static, str>,
     schema: fn(&mut SchemaGenerator) -> Schema,
@@ -161,9 +161,13 @@ fn keep_nulls(schema: &mut Value) {
 /// `JsonObject`, words are one `enum`, records take no other fields, and what may be absent is not
 /// null.
 fn normalize(schema: &mut Value) {
-    if *schema == json!(true) {
+    // `{}` is written by hand, where a reference would be one to itself.
+    if says_nothing(schema) && *schema != json!({}) {
+        let about = schema.get("description").cloned();
         *schema = reference("Json");
-        return;
+        if let Some(about) = about {
+            schema["description"] = about;
+        }
     }
     let Some(object) = schema.as_object_mut() else { return };
     if object.get("additionalProperties") == Some(&json!(true))
@@ -217,6 +221,16 @@ fn normalize(schema: &mut Value) {
         }
     }
     words(object);
+}
+
+/// Whether every value fits a schema: it describes one, and names no type of it.
+pub(crate) fn says_nothing(schema: &Value) -> bool {
+    let says_type = |object: &Map<String, Value>| {
+        ["$ref", "type", "enum", "const", "anyOf", "oneOf", "allOf", "properties"]
+            .iter()
+            .any(|word| object.contains_key(*word))
+    };
+    schema == &json!(true) || schema.as_object().is_some_and(|object| !says_type(object))
 }
 
 /// An enum without data has a schema for each of its words.

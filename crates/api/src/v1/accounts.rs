@@ -169,11 +169,8 @@ pub(crate) async fn create(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let slug = params.text("app")?.ok_or_else(|| {
-        ApiError::field("app", "`app` is missing; give the slug of an app, such as `stripe`")
-    })?;
     let new = NewAccount {
-        app: slug,
+        app: params.needed("app")?,
         name: params.text("name")?,
         credentials: params.object("credentials")?.unwrap_or_default(),
     };
@@ -190,12 +187,9 @@ pub(crate) async fn connect(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let slug = params
-        .text("app")?
-        .ok_or_else(|| ApiError::field("app", "`app` is missing; give the slug of an app"))?;
     let account = params.text("account_id")?.map(|text| id("account", &text)).transpose()?;
     let new = NewConnection {
-        app: slug,
+        app: params.needed("app")?,
         name: params.text("name")?,
         account,
         fields: params.object("credentials")?.unwrap_or_default(),

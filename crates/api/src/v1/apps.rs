@@ -86,7 +86,7 @@ pub(crate) fn routes() -> Vec<Route> {
         a::<Vec<String>>("categories", "A list of words"),
         a::<OauthClient>(
             "oauth",
-            "How accounts are connected: `{authorize_url, token_url, revoke_url, scopes, authorize_params, client_id, client_secret, secret_in_body, uid_field}`; the secret is never shown, and stays where it is left out",
+            "How accounts are connected: `{authorize_url, token_url, revoke_url, scopes, authorize_params, client_id, client_secret, secret_in_body, uid_field}`; the secret is never shown, and stays where it is left out; null: as it is",
         ),
     ];
     vec![
@@ -176,9 +176,7 @@ pub(crate) async fn create(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let slug = params.text("name_slug")?.ok_or_else(|| {
-        ApiError::field("name_slug", "`name_slug` is missing; it is how components name the app")
-    })?;
+    let slug = params.needed("name_slug")?;
     let name = params.text("name")?.unwrap_or_else(|| slug.clone());
     let bare = AppDefinition {
         name,
@@ -218,6 +216,9 @@ pub(crate) async fn event(
     let names = match params.0.get("event_name") {
         Some(Value::String(name)) => vec![name.clone()],
         Some(names @ Value::Array(_)) => serde_json::from_value(names.clone()).unwrap_or_default(),
+        None | Some(Value::Null) => {
+            return Err(ApiError::missing("event_name", "a name, or a list of names"));
+        }
         _ => Vec::new(),
     };
     let event =

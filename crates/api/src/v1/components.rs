@@ -135,8 +135,12 @@ pub(crate) fn code_of(params: &Params) -> Result<Option<CodeRef>, ApiError> {
 }
 
 pub(crate) fn required_code(params: &Params) -> Result<CodeRef, ApiError> {
-    code_of(params)?
-        .ok_or_else(|| ApiError::field("component_code", "the code is missing; give one of `component_id`, `component_code`, `component_url` and `key`"))
+    code_of(params)?.ok_or_else(|| {
+        ApiError::missing(
+            "component_code",
+            "give one of `component_id`, `component_code`, `component_url` and `key`",
+        )
+    })
 }
 
 pub(crate) async fn create(

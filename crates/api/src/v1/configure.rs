@@ -91,9 +91,8 @@ pub(crate) fn component(params: &Params) -> Result<CodeRef, ApiError> {
             (Err(_), Some(version)) if !id.contains('@') => CodeRef::Key(format!("{id}@{version}")),
             (Err(_), _) => CodeRef::Key(id),
         }),
-        None => code_of(params)?.ok_or_else(|| {
-            ApiError::field("id", "`id` is missing; give the id or the key of a component")
-        }),
+        None => code_of(params)?
+            .ok_or_else(|| ApiError::missing("id", "the id or the key of a component")),
     }
 }
 
@@ -124,14 +123,10 @@ pub(crate) async fn asked_options(
     params: &Params,
     kind: Option<ComponentType>,
 ) -> Result<OptionsAnswer, ApiError> {
+    let prop_name = params.needed("prop_name")?;
     let request = OptionsRequest {
         of: form_of(params, kind)?,
-        prop_name: params.text("prop_name")?.ok_or_else(|| {
-            ApiError::field(
-                "prop_name",
-                "`prop_name` is missing; name the prop whose options are asked for",
-            )
-        })?,
+        prop_name,
         configured_props: params.object("configured_props")?.unwrap_or_default(),
         page: params.number("page")?.unwrap_or(0),
         prev_context: params.0.get("prev_context").cloned().unwrap_or_default(),

@@ -257,7 +257,7 @@ pub(crate) async fn triggers(
     for view in &listing.items {
         items.push(trigger_record(&app, &caller, view, None).await?);
     }
-    Ok(Fields::default().records(
+    Ok(Fields::of(&query.params).records(
         Listing { total_count: listing.total_count, items, damaged: listing.damaged },
         |shown| shown,
     ))
@@ -271,7 +271,8 @@ pub(crate) async fn trigger(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    Ok(Fields::default().data(trigger_record(&app, &caller, &view, None).await?))
+    let record = trigger_record(&app, &caller, &view, None).await?;
+    Ok(Fields::of(&query.params).data(record))
 }
 
 pub(crate) async fn remove_trigger(
@@ -344,9 +345,9 @@ pub(crate) async fn set_workflows(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    let wanted = params.words("workflow_ids")?.ok_or_else(|| {
-        ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows")
-    })?;
+    let wanted = params
+        .words("workflow_ids")?
+        .ok_or_else(|| ApiError::missing("workflow_ids", "a list of ids of workflows"))?;
     let subscriptions = app.engine.subscriptions();
     subscriptions.set_trigger_workflows(&caller, &view.source.id, &wanted).await?;
     let ids = subscriptions.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await?;
@@ -374,9 +375,9 @@ pub(crate) async fn set_webhooks(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
-    let wanted = params.words("webhook_urls")?.ok_or_else(|| {
-        ApiError::field("webhook_urls", "`webhook_urls` is missing: a list of addresses")
-    })?;
+    let wanted = params
+        .words("webhook_urls")?
+        .ok_or_else(|| ApiError::missing("webhook_urls", "a list of addresses"))?;
     let subscriptions = app.engine.subscriptions();
     let made = subscriptions.set_trigger_webhooks(&caller, &view.source.id, &wanted).await?;
     shown_webhooks(&app, &caller, &view.source.id, &made).await
@@ -408,13 +409,7 @@ pub(crate) async fn events(
 ) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
     let source: SourceId = id("source", &source)?;
-    let limit = query.params.number::<u32>("n")?.unwrap_or(20);
-    if !(1..=Page::LIMIT_MAX).contains(&limit) {
-        return Err(ApiError::field(
-            "n",
-            format!("`n` is {limit}, allowed are 1 to {}", Page::LIMIT_MAX),
-        ));
-    }
+    let limit = query.params.number("n")?.unwrap_or(20);
     let page = Page { limit, room: query.memory.room(), ..Page::default() };
     let listing = app
         .engine

@@ -63,8 +63,8 @@ record! {
 }
 
 pub(crate) fn routes() -> Vec<Route> {
-    let name = text("name", "Its name").required();
-    let key = text("key", "The key: any text").required();
+    let name = text("name", "Its name, such as `orders`").required();
+    let key = text("key", "The key: any text").at_least(1).required();
     vec![
         get("/data_stores", READ, "Data stores, newest first", list)
             .takes(&[ORG])
@@ -73,7 +73,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .takes(&[name, ORG])
             .one(of::<DataStoreOut>()),
         get("/data_stores/{id}", READ, "A data store, by id or name", show)
-            .gives(Gives::One(of::<DataStoreOut>())),
+            .one(of::<DataStoreOut>()),
         put("/data_stores/{id}", DEPLOY, "Give a data store another name", update)
             .takes(&[name])
             .updates()
@@ -114,25 +114,13 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-fn name(params: &Params) -> Result<String, ApiError> {
-    params.text("name")?.ok_or_else(|| {
-        ApiError::field("name", "`name` is missing; a data store has a name, such as `orders`")
-    })
-}
-
-fn key(params: &Params) -> Result<String, ApiError> {
-    params.text("key")?.filter(|key| !key.is_empty()).ok_or_else(|| {
-        ApiError::field("key", "`key` is missing or empty; name the key in the query: `?key=…`")
-    })
-}
-
 pub(crate) async fn create(
     State(app): State<App>,
     Auth(caller): Auth,
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let store = app.engine.data_stores().create(&caller, &name(&params)?).await?;
+    let store = app.engine.data_stores().create(&caller, &params.needed("name")?).await?;
     Ok(Fields::of(&params).data(DataStoreOut::show(&store)))
 }
 
@@ -150,9 +138,10 @@ pub(crate) async fn show(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(which): Path,
+    query: ListQuery,
 ) -> Result<Response, ApiError> {
-    Ok(Fields::default()
-        .data(DataStoreOut::show(&app.engine.data_stores().get(&caller, &which).await?)))
+    let store = app.engine.data_stores().get(&caller, &which).await?;
+    Ok(Fields::of(&query.params).data(DataStoreOut::show(&store)))
 }
 
 pub(crate) async fn update(
@@ -166,7 +155,7 @@ pub(crate) async fn update(
         Ok(DataStoreOut::show(&app.engine.data_stores().get(&caller, &which).await?))
     })
     .await?;
-    let store = app.engine.data_stores().rename(&caller, &which, &name(&params)?).await?;
+    let store = app.engine.data_stores().rename(&caller, &which, &params.needed("name")?).await?;
     Ok(Fields::of(&params).data(DataStoreOut::show(&store)))
 }
 
@@ -212,7 +201,8 @@ pub(crate) async fn clear(
     _: Params,
 ) -> Result<Response, ApiError> {
     app.engine.data_stores().clear(&caller, &which).await?;
-    show(State(app), Auth(caller), Path(which)).await
+    let store = app.engine.data_stores().get(&caller, &which).await?;
+    Ok(Fields::default().data(DataStoreOut::show(&store)))
 }
 
 pub(crate) async fn read(
@@ -221,7 +211,8 @@ pub(crate) async fn read(
     Path(which): Path,
     query: ListQuery,
 ) -> Result<Response, ApiError> {
-    let entry = app.engine.data_stores().entry(&caller, &which, &key(&query.params)?).await?;
+    let entry =
+        app.engine.data_stores().entry(&caller, &which, &query.params.needed("key")?).await?;
     let end = OrNull(entry.expires_at.map(Timestamp::ms));
     Ok(Fields::of(&query.params).data(DataStoreRecordOut::show(
         &entry.key,
@@ -236,11 +227,9 @@ pub(crate) async fn set(
     Path(which): Path,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let key = key(&params)?;
-    let value = params
-        .0
-        .get("value")
-        .ok_or_else(|| ApiError::field("value", "`value` is missing; it may be any JSON"))?;
+    let key = params.needed("key")?;
+    let value =
+        params.0.get("value").ok_or_else(|| ApiError::missing("value", "it may be any JSON"))?;
     let ends = match (params.parsed("ttl")?, params.number::<i64>("expires_at_ms")?) {
         (Some(_), Some(_)) => {
             return Err(ApiError::field(
@@ -261,7 +250,7 @@ pub(crate) async fn remove_key(
     Path(which): Path,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let key = key(&params)?;
+    let key = params.needed("key")?;
     app.engine.data_stores().delete_entry(&caller, &which, &key).await?;
     Ok(Fields::default().data(DeletedKeyOut::show(&key)))
 }

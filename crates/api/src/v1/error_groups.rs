@@ -4,7 +4,9 @@ use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{ErrorGroupFilter, ErrorGroupView};
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion};
+use millrace_model::error_event::{
+    ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion, NOTE_CHARS_MAX,
+};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, RunId, SourceId, WorkflowId};
 use millrace_model::workflow::Author;
 
@@ -89,7 +91,8 @@ pub(crate) fn routes() -> Vec<Route> {
         number(
             "days",
             "1 to 30: each record has `days`, how many failed runs that are kept it had in each of so many days of 24 hours, the oldest first; null where more than the organization's newest 20,000 would have to be read",
-        ),
+        )
+        .within(1, 30),
         number("days_to", "When the last of these days ends, epoch milliseconds; absent: now"),
     ];
     vec![
@@ -110,7 +113,7 @@ pub(crate) fn routes() -> Vec<Route> {
         )
         .takes(&[
             word("state", &["open", "resolved", "ignored"], "`open`, `resolved` or `ignored`; absent: as it is"),
-            text("note", "What is known about it, at most 2,000 characters; null: nothing; absent: as it is"),
+            text("note", "What is known about it, at most 2,000 characters; null: nothing; absent: as it is").at_most(NOTE_CHARS_MAX as u32),
         ])
         .updates()
         .one(of::<ErrorGroupRecordOut>()),
@@ -191,7 +194,7 @@ pub(crate) async fn update(
     })
     .await?;
     let given = params.text("state")?.map(|text| state(&text)).transpose()?;
-    let note = if params.0.contains_key("note") { Some(params.text("note")?) } else { None };
+    let note = params.change("note")?;
     let view = app.engine.error_groups().change(&caller, &group, given, note).await?;
     Ok(Fields::of(&params).data(ErrorGroupRecordOut::show(&view)))
 }

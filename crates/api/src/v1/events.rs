@@ -8,7 +8,7 @@ use millrace_model::event::{
 };
 use millrace_model::ids::{EventId, RunId, SourceId};
 use millrace_model::json::shown;
-use millrace_model::page::{Listing, Page};
+use millrace_model::page::Listing;
 use millrace_model::pause::shows;
 use millrace_model::subscription::{DEFERRED, ERRORS};
 use millrace_model::tenant::Scope;
@@ -150,16 +150,12 @@ async fn summaries(
     auth: &Auth,
     emitter: &str,
     name: Option<&str>,
-    mut query: ListQuery,
+    query: ListQuery,
 ) -> Result<Response, ApiError> {
     for (field, cursor) in [("after", &query.page.after), ("before", &query.page.before)] {
         if let Some(cursor) = cursor {
             event_id(field, cursor)?;
         }
-    }
-    // The most recent 100 are returned where no limit is given (spec 4.2).
-    if !query.params.0.contains_key("limit") {
-        query.page.limit = Page::LIMIT_MAX;
     }
     let expand = query
         .params
@@ -202,9 +198,11 @@ pub(crate) async fn emit(
     Path(source): Path,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let event = params.0.get("event").cloned().ok_or_else(|| {
-        ApiError::field("event", "`event` is missing: the data that listeners get, any JSON")
-    })?;
+    let event = params
+        .0
+        .get("event")
+        .cloned()
+        .ok_or_else(|| ApiError::missing("event", "the data that listeners get, any JSON"))?;
     let said = ["id", "summary", "ts"]
         .into_iter()
         .filter_map(|field| Some((field.to_owned(), params.0.get(field)?.clone())));

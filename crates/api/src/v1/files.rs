@@ -80,9 +80,10 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 fn path(params: &Params) -> Result<String, ApiError> {
-    params.text("path")?.filter(|path| !path.is_empty()).ok_or_else(|| {
-        ApiError::field("path", "`path` is missing or empty; name the file in the query: `?path=…`")
-    })
+    params
+        .text("path")?
+        .filter(|path| !path.is_empty())
+        .ok_or_else(|| ApiError::missing("path", "name the file in the query: `?path=…`"))
 }
 
 pub(crate) async fn stores(

@@ -9,9 +9,9 @@ use millrace_model::names::{Named, NamedKind};
 
 use crate::App;
 use crate::audit::unchanged;
-use crate::contract::routes::{Gives, Kind, Param, Route, get};
+use crate::contract::routes::{Gives, Kind, Param, Route, get, limit};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{ORG, READ, number, text};
+use crate::contract::table::{ORG, READ, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params};
 use crate::fields::Fields;
@@ -49,7 +49,7 @@ record! {
 }
 
 /// Characters of a search; more are a misunderstanding.
-const TEXT_MAX: usize = 200;
+const TEXT_MAX: u32 = 200;
 /// Words of a search of apps or components: each is looked for in all of them.
 const WORDS_MAX: usize = 32;
 /// Records that a search gives where it does not say how many.
@@ -59,13 +59,13 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         get("/search", READ, "Records by words of their names, the best first; an id that is given whole finds its record", search)
             .takes(&[
-                text("q", "The words, all of them, or an id; at most 200 characters. Absent: nothing is found"),
+                text("q", "The words, all of them, or an id; at most 200 characters. Absent: nothing is found").at_most(TEXT_MAX),
                 Param::new(
                     "kinds",
                     Kind::WordsOf(of::<NamedKind>()),
                     "Only these kinds, with commas between them; `run`, `replay` and `deployment` are found by their ids only",
                 ),
-                number("limit", "How many at most, 1 to 100; 20 where it is not given"),
+                limit("How many at most", LIMIT),
                 ORG,
             ])
             .gives(Gives::List(of::<NamedOut>())),
@@ -80,12 +80,6 @@ pub(crate) async fn search(
     let params = &query.params;
     params.org_is(&caller)?;
     let text = params.text("q")?.unwrap_or_default();
-    if text.chars().count() > TEXT_MAX {
-        return Err(ApiError::field(
-            "q",
-            format!("`q` has {} characters, allowed are {TEXT_MAX}", text.chars().count()),
-        ));
-    }
     let kind = |text: &String| {
         let names = NamedKind::ALL.map(NamedKind::as_str).join(", ");
         NamedKind::parse(text).ok_or_else(|| {
@@ -101,8 +95,8 @@ pub(crate) async fn search(
         .iter()
         .map(kind)
         .collect::<Result<Vec<_>, _>>()?;
-    let limit = params.text("limit")?.map_or(LIMIT, |_| query.page.limit);
-    let found = app.engine.find_named(&caller, &text, &kinds, limit as usize).await?;
+    let limit = query.page.limit as usize;
+    let found = app.engine.find_named(&caller, &text, &kinds, limit).await?;
     Ok(Fields::default().data(found.iter().map(NamedOut::show).collect()))
 }
 

@@ -151,7 +151,7 @@ pub(crate) async fn token(
     headers: HeaderMap,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let grant = params.text("grant_type")?.unwrap_or_default();
+    let grant = params.needed("grant_type")?;
     if grant != "client_credentials" {
         let shown = millrace_model::shown(&grant);
         return Err(ApiError::field(
@@ -190,8 +190,7 @@ pub(crate) async fn revoke(
     headers: HeaderMap,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let token =
-        params.text("token")?.ok_or_else(|| ApiError::field("token", "`token` is missing"))?;
+    let token = params.needed("token")?;
     let (client, secret) = credentials(&headers, &params)?;
     app.engine.oauth_clients().revoke_token(&client, &secret, &token, from.as_ref()).await?;
     Ok(Json(NothingOut::show()).into_response())
@@ -212,5 +211,7 @@ fn credentials(headers: &HeaderMap, params: &Params) -> Result<(String, String),
         let (id, secret) = std::str::from_utf8(&text).ok()?.split_once(':')?;
         Some((id.to_owned(), secret.to_owned()))
     });
-    basic.ok_or_else(|| ApiError::field("client_id", "`client_id` and `client_secret` are missing"))
+    basic.ok_or_else(|| {
+        ApiError::missing("client_id", "give it with `client_secret`, or as `Authorization: Basic`")
+    })
 }

@@ -11,16 +11,17 @@ use millrace_engine::{
 };
 use millrace_model::component::{CodeFiles, ComponentType, PropDef};
 use millrace_model::ids::{ComponentId, RegistryId};
+use millrace_model::page::Page;
 use millrace_model::registry::{FailedUpdate, Registry, Unindexed};
 use millrace_model::tenant::Caller;
 use serde_json::Value;
 
 use crate::App;
 use crate::audit::unchanged;
-use crate::contract::routes::{Gives, Route, delete, get, post, put};
+use crate::contract::routes::{Gives, Route, delete, get, limit, post, put};
 use crate::contract::schemas::props::PropOut;
 use crate::contract::shape::{OrNull, of, record};
-use crate::contract::table::{DEPLOY, DRY_RUN, ORG, READ, a, flag, number, text};
+use crate::contract::table::{DEPLOY, DRY_RUN, ORG, READ, a, flag, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
 use crate::fields::Fields;
@@ -227,7 +228,7 @@ pub(crate) fn routes() -> Vec<Route> {
             a::<ComponentType>("type", "Only of this type: `source` or `action`"),
             text("registry", "Only those whose code is from the registry with this name"),
             flag("own", "Only those that the organization published"),
-            number("limit", "How many at most, 1 to 100; 10 where it is not given"),
+            limit("How many at most", Page::LIMIT_DEFAULT),
         ])
         .one(of::<FoundOut>())
         .gives(Gives::Bare(of::<FoundKeysOut>())),
@@ -256,10 +257,7 @@ pub(crate) async fn create(
     let params = Params(query(request.uri().query()));
     params.org_is(&caller)?;
     let name = params.text("name")?.ok_or_else(|| {
-        ApiError::field(
-            "name",
-            "`name` is missing; it stands in the query, the archive is the body",
-        )
+        ApiError::missing("name", "it stands in the query, the archive is the body")
     })?;
     put_tree(&app, &caller, &params, name, request, true).await
 }

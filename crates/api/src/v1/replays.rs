@@ -3,12 +3,12 @@
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{NewReplay, ReplayChange, ReplayView};
-use millrace_model::clock::Timestamp;
 use millrace_model::ids::{ErrorGroupId, ReplayId, RunId, SourceId, WorkflowId};
-use millrace_model::replay::{Replay, ReplayBegin, ReplaySelection, ReplayStatus, ReplayedRun};
+use millrace_model::replay::{
+    RUNS_NAMED_MAX, Replay, ReplayBegin, ReplaySelection, ReplayStatus, ReplayVersion, ReplayedRun,
+};
 use millrace_model::run::RunStatus;
 use millrace_model::tenant::{Caller, Scope};
-use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::App;
@@ -19,7 +19,7 @@ use crate::contract::table::{FILTER, INVOKE, ORG, READ, a, flag, text, word};
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, emitter, encode_cursor, id};
 use crate::fields::Fields;
-use crate::v1::runs::{given_filter, version};
+use crate::v1::runs::{GivenTime, given_filter, period, version};
 
 record! {
     /// A replay of many runs
@@ -89,16 +89,6 @@ record! {
     }
 }
 
-/// A time in a request: epoch milliseconds, or RFC 3339
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-#[allow(dead_code, reason = "it is read by hand, for its error")]
-enum GivenTime {
-    Millis(i64),
-    Text(String),
-}
-
 pub(crate) fn routes() -> Vec<Route> {
     let selection = [
         text(
@@ -110,7 +100,8 @@ pub(crate) fn routes() -> Vec<Route> {
             "runs",
             Kind::Words,
             "These runs, at most 1000; without them all that failed and fit the rest",
-        ),
+        )
+        .within(1, RUNS_NAMED_MAX as u32),
         text("class", "Only errors of this class: their `code`"),
         text("group", "Only errors of this group"),
         a::<GivenTime>("from", "Only runs accepted at or after: epoch milliseconds, or RFC 3339"),
@@ -204,8 +195,8 @@ pub(crate) async fn create(
         .text("group")?
         .map(|group| id::<ErrorGroupId>("group of errors", &group))
         .transpose()?;
-    let (class, from, to, version) =
-        (params.text("class")?, time(&params, "from")?, time(&params, "to")?, version(&params)?);
+    let (class, (from, to)) = (params.text("class")?, period(&params)?);
+    let version = version(&params, &[ReplayVersion::Live, ReplayVersion::Original])?;
     let event = params.0.get("event").filter(|event| !event.is_null()).cloned();
     let new =
         NewReplay { owner, runs, class, group, from, to, filter, words, begin, version, event };
@@ -215,25 +206,6 @@ pub(crate) async fn create(
     }
     let view = app.engine.create_replay(&caller, new).await?;
     Ok(accepted(Fields::default().data(named_by(&caller, view))))
-}
-
-/// Epoch milliseconds, or a time as RFC 3339 writes it.
-fn time(params: &Params, field: &str) -> Result<Option<Timestamp>, ApiError> {
-    let text = match params.0.get(field) {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let ms = text.parse::<i64>().ok().map(Timestamp).or_else(|| Timestamp::parse_iso(&text));
-    let refused = || {
-        ApiError::field(
-            field,
-            format!(
-                "`{text}` is not a time; allowed are epoch milliseconds and such as 2026-01-31T12:00:00Z"
-            ),
-        )
-    };
-    ms.map(Some).ok_or_else(refused)
 }
 
 pub(crate) async fn list(

@@ -1,17 +1,20 @@
 //! Runs and logs.
 
+use std::str::FromStr;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{EngineError, IndexedRuns, ListedRun, ReplayFrom, RunFilter, RunReplay};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{SourceId, WorkflowId};
+use millrace_model::ids::{DeploymentId, ErrorGroupId, SourceId, WorkflowId};
 use millrace_model::page::Listing;
 use millrace_model::pause::shows;
-use millrace_model::replay::{RUNS_NAMED_MAX, ReplayVersion};
+use millrace_model::replay::ReplayVersion;
 use millrace_model::run::{LogFilter, LogLevel, LogPlace, OwnerLine, RunKind, RunStatus};
 use millrace_model::search::{AskedWord, asked};
 use millrace_model::tenant::Scope;
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use crate::App;
@@ -22,9 +25,6 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, encode_cursor, id};
 use crate::fields::{Fields, PageInfoOut};
 use crate::v1::run_records::{self, ListedRunOut, LogLineOut};
-
-/// Log lines that are kept for inspection.
-const LOGS_SHOWN: u32 = 100;
 
 record! {
     /// What a search looked at
@@ -125,13 +125,10 @@ pub(crate) async fn cancel_many(
     params: Params,
 ) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let Some(Value::Object(given)) = params.0.get("filter") else {
-        return Err(ApiError::field(
-            "filter",
-            "`filter` is missing: an object with parameters of `GET /v1/runs`; `{}` stands for all runs that wait",
-        ));
-    };
-    let (mut filter, words) = given_filter(given)?;
+    let given = params.object("filter")?.ok_or_else(|| {
+        ApiError::missing("filter", "parameters of `GET /v1/runs`; `{}` stands for all that wait")
+    })?;
+    let (mut filter, words) = given_filter(&given)?;
     if filter.statuses.is_empty() {
         filter.statuses = vec![RunStatus::Queued, RunStatus::Paused];
     }
@@ -144,7 +141,7 @@ pub(crate) async fn cancel_many(
             "a run that is {} cannot be cancelled; allowed are queued and paused",
             other.as_str()
         );
-        return Err(ApiError::field("status", message));
+        return Err(ApiError::field("filter.status", message));
     }
     let dry_run = params.flag("dry_run")?.unwrap_or(false);
     let (matching, cancelled) =
@@ -173,15 +170,17 @@ pub(crate) fn given_filter(
         (name.clone(), if value.is_number() { json!(value.to_string()) } else { value.clone() })
     };
     let params = Params(given.iter().map(text).collect());
-    let filter = filter(&params)?;
+    let filter = filter(&params).map_err(|error| error.within("filter"))?;
     // A list without any would otherwise stand for all states.
     if filter.statuses.is_empty() && given.get("status").is_some_and(|status| !status.is_null()) {
         return Err(ApiError::field(
-            "status",
-            "`status` names no state; name one, or leave it out",
+            "filter.status",
+            "`filter.status` names no state; name one, or leave it out",
         ));
     }
-    let words = params.text("q")?.map(|text| words(&text)).transpose()?;
+    let text = params.text("q").map_err(|error| error.within("filter"))?;
+    let words =
+        text.map(|text| words(&text)).transpose().map_err(|error| error.within("filter"))?;
     Ok((filter, words))
 }
 
@@ -197,12 +196,8 @@ fn states(params: &Params) -> Result<RunFilter, ApiError> {
     };
     let statuses =
         params.words("status")?.unwrap_or_default().iter().map(status).collect::<Result<_, _>>()?;
-    Ok(RunFilter {
-        statuses,
-        from: time(params, "from")?,
-        to: time(params, "to")?,
-        ..RunFilter::default()
-    })
+    let (from, to) = period(params)?;
+    Ok(RunFilter { statuses, from, to, ..RunFilter::default() })
 }
 
 /// All that runs of an organization are chosen by.
@@ -221,51 +216,67 @@ pub(crate) fn filter(params: &Params) -> Result<RunFilter, ApiError> {
             )
         })
     };
-    let min_ms = params.number::<i64>("min_ms")?;
-    if min_ms.is_some_and(|ms| ms < 0) {
-        return Err(ApiError::field(
-            "min_ms",
-            "`min_ms` is negative, allowed are milliseconds from 0",
-        ));
-    }
     let ids = params.words("ids")?;
-    // A list without any would otherwise stand for all runs.
-    if ids.as_ref().is_some_and(|ids| ids.is_empty() || ids.len() > RUNS_NAMED_MAX) {
-        let many = ids.map_or(0, |ids| ids.len());
-        return Err(ApiError::field(
-            "ids",
-            format!("`ids` names {many} runs; allowed are 1 to {RUNS_NAMED_MAX}, or leave it out"),
-        ));
-    }
     let run = |run: &String| id("run", run);
     Ok(RunFilter {
         ids: ids.map(|ids| ids.iter().map(run).collect::<Result<_, _>>()).transpose()?,
         owner,
         kind: params.text("kind")?.map(kind).transpose()?,
-        deployment_id: params.text("deployment_id")?,
+        deployment_id: id_of::<DeploymentId>(params, "deployment_id", "deployment")?,
         trigger_id: params.text("trigger_id")?,
         trace_id: params.text("trace_id")?,
         error_class: params.text("error_class")?,
-        error_group: params.text("group")?,
+        error_group: id_of::<ErrorGroupId>(params, "group", "group of errors")?,
         replay_of: params.text("replay_of")?.map(|run| id("run", &run)).transpose()?,
-        min_ms,
+        min_ms: params.number("min_ms")?,
         ..states(params)?
     })
 }
 
-/// Epoch milliseconds.
+/// The text of an id in a filter; one of another form names nothing.
+fn id_of<T: FromStr>(
+    params: &Params,
+    field: &str,
+    what: &'static str,
+) -> Result<Option<String>, ApiError> {
+    let text = params.text(field)?;
+    text.as_deref().map(|text| id::<T>(what, text)).transpose()?;
+    Ok(text)
+}
+
+/// A time in a request: epoch milliseconds, or RFC 3339
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[allow(dead_code, reason = "it is read by hand, for its error")]
+pub(crate) enum GivenTime {
+    Millis(i64),
+    Text(String),
+}
+
+/// The bounds `from` and `to` of a time, where `from` is before `to`: nothing else fits.
+pub(crate) fn period(params: &Params) -> Result<(Option<Timestamp>, Option<Timestamp>), ApiError> {
+    let (from, to) = (time(params, "from")?, time(params, "to")?);
+    if from.zip(to).is_some_and(|(from, to)| from >= to) {
+        return Err(ApiError::field("from", "`from` is not before `to`: nothing fits"));
+    }
+    Ok((from, to))
+}
+
+/// Epoch milliseconds, or a time as RFC 3339 writes it.
 pub(crate) fn time(params: &Params, field: &str) -> Result<Option<Timestamp>, ApiError> {
-    params
-        .text(field)?
-        .map(|text| {
-            text.parse().map(Timestamp).map_err(|_| {
-                ApiError::field(
-                    field,
-                    format!("`{text}` is not a time; allowed are epoch milliseconds"),
-                )
-            })
-        })
-        .transpose()
+    let text = match params.0.get(field) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let ms = text.parse::<i64>().ok().map(Timestamp).or_else(|| Timestamp::parse_iso(&text));
+    let refused = || {
+        let shown = millrace_model::shown(&text);
+        let allowed = "allowed are epoch milliseconds and such as 2026-01-31T12:00:00Z";
+        ApiError::field(field, format!("`{shown}` is not a time; {allowed}"))
+    };
+    ms.map(Some).ok_or_else(refused)
 }
 
 /// The same event again, or another one; `from_step`, or `from_failed`: with the results of the
@@ -289,7 +300,10 @@ pub(crate) async fn replay(
     };
     let asked = RunReplay {
         from,
-        version: version(&params)?,
+        version: version(
+            &params,
+            &[ReplayVersion::Live, ReplayVersion::Original, ReplayVersion::Draft],
+        )?,
         event: params.0.get("event").filter(|event| !event.is_null()).cloned(),
     };
     let run = app.engine.replay_run(&caller, &id("run", &run)?, &asked).await?;
@@ -297,12 +311,17 @@ pub(crate) async fn replay(
 }
 
 /// Which version a replay runs.
-pub(crate) fn version(params: &Params) -> Result<ReplayVersion, ApiError> {
+pub(crate) fn version(
+    params: &Params,
+    allowed: &[ReplayVersion],
+) -> Result<ReplayVersion, ApiError> {
     let Some(text) = params.text("version")? else { return Ok(ReplayVersion::default()) };
-    ReplayVersion::parse(&text).ok_or_else(|| {
+    ReplayVersion::parse(&text).filter(|version| allowed.contains(version)).ok_or_else(|| {
+        let shown = millrace_model::shown(&text);
+        let names: Vec<_> = allowed.iter().map(|version| version.as_str()).collect();
         ApiError::field(
             "version",
-            format!("`{text}` is not a version to replay; allowed are live, original and draft"),
+            format!("`{shown}` is not a version to replay here; allowed are {}", names.join(", ")),
         )
     })
 }
@@ -339,7 +358,7 @@ pub(crate) async fn logs<E: Emitter>(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let params = &query.params;
-    let limit = params.text("limit")?.map_or(LOGS_SHOWN, |_| query.page.limit);
+    let limit = query.page.limit;
     let level = |text: &String| {
         LogLevel::known(text)
             .ok_or_else(|| ApiError::field("level", format!("`{text}` is not a level; allowed are debug, log, info, warn and error, with commas between them")))

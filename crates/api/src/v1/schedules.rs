@@ -32,7 +32,7 @@ pub(crate) async fn next_ticks(
     let owner = query.params.text("owner_id")?.as_deref().map(owner_of).transpose()?;
     let ticks = app.engine.next_ticks(&caller, &timer, owner.as_ref()).await?;
     let ticks: Vec<_> = ticks.iter().map(|at| at.ms()).collect();
-    Ok(Fields::default().data(ScheduleTimesOut::show(ticks)))
+    Ok(Fields::of(&query.params).data(ScheduleTimesOut::show(ticks)))
 }
 
 fn owner_of(text: &str) -> Result<Owner, ApiError> {

@@ -140,7 +140,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .one(of::<SessionOut>()),
         delete("/session", ANY, "Sign out; only of a session", end),
         put("/session/password", ANY, "Set another password, and end all other sessions; only of a session", change_password)
-            .takes(&[text("current_password", "The password of now").required(), text("password", "The new one, 12 to 256 characters").required()])
+            .takes(&[text("current_password", "The password of now").required(), text("password", "The new one, 12 to 256 characters").within(12, 256).required()])
             .one(of::<SessionOut>()),
         get("/sessions", ANY, "One's sessions, newest first; only of a session", list).page(of::<BrowserSessionOut>()),
         delete("/sessions/{id}", ANY, "End one of one's sessions; only of a session", end_one),
@@ -159,7 +159,7 @@ pub(crate) fn routes() -> Vec<Route> {
         post("/links/use", NOTHING, "Use a link that works once, and sign in", use_link)
             .takes(&[
                 text("token", "What stands at the end of its address").required(),
-                text("password", "The password to be set, 12 to 256 characters; of an invited person who has a login, the current one").required(),
+                text("password", "The password to be set, 12 to 256 characters; of an invited person who has a login, the current one").within(12, 256).required(),
                 text("name", "One's name"),
                 text("email", "The address to sign in with; of a first visit only"),
             ])
@@ -180,7 +180,7 @@ pub(crate) async fn begin(
     let signed_in = app
         .engine
         .people()
-        .sign_in(&needed(&params, "email")?, &needed(&params, "password")?, &client)
+        .sign_in(&params.needed("email")?, &params.needed("password")?, &client)
         .await?;
     begun(&app, &audit, signed_in).await
 }
@@ -221,7 +221,7 @@ pub(crate) async fn finish_with_provider(
     let signed_in = app
         .engine
         .oidc()
-        .finish(pending, &needed(&params, "state")?, &needed(&params, "code")?, &client)
+        .finish(pending, &params.needed("state")?, &params.needed("code")?, &client)
         .await?;
     let mut response = begun(&app, &audit, signed_in).await?;
     put_cookie(&app, &mut response, SIGN_IN_COOKIE, SIGN_IN_PATH, "", 0);
@@ -238,10 +238,9 @@ pub(crate) async fn use_link(
     let answer = LinkAnswer {
         name: params.text("name")?,
         email: params.text("email")?,
-        password: needed(&params, "password")?,
+        password: params.needed("password")?,
     };
-    let signed_in =
-        app.engine.people().use_link(&needed(&params, "token")?, answer, &client).await?;
+    let signed_in = app.engine.people().use_link(&params.needed("token")?, answer, &client).await?;
     begun(&app, &audit, signed_in).await
 }
 
@@ -251,7 +250,7 @@ pub(crate) async fn open_link(
     Visitor(_): Visitor,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let (link, organization) = app.engine.people().open_link(&needed(&params, "token")?).await?;
+    let (link, organization) = app.engine.people().open_link(&params.needed("token")?).await?;
     Ok(Fields::default().data(LinkOut::show(&link, &organization)))
 }
 
@@ -304,7 +303,7 @@ pub(crate) async fn switch(
     let caller = app
         .engine
         .people()
-        .switch_organization(&caller, &id("workspace", &needed(&params, "org_id")?)?)
+        .switch_organization(&caller, &id("workspace", &params.needed("org_id")?)?)
         .await?;
     let view = app.engine.people().session_view(&caller).await?;
     Ok(Fields::of(&params).data(SessionOut::show(&caller, &view)))
@@ -359,8 +358,8 @@ pub(crate) async fn change_password(
         .people()
         .change_password(
             &caller,
-            &needed(&params, "current_password")?,
-            &needed(&params, "password")?,
+            &params.needed("current_password")?,
+            &params.needed("password")?,
             &client,
         )
         .await?;
@@ -374,7 +373,7 @@ pub(crate) async fn forgot(
     Visitor(client): Visitor,
     params: Params,
 ) -> Result<Response, ApiError> {
-    app.engine.people().forgot_password(&needed(&params, "email")?, &client)?;
+    app.engine.people().forgot_password(&params.needed("email")?, &client)?;
     Ok(accepted(Fields::default().data(AskedOut::show())))
 }
 
@@ -387,8 +386,4 @@ pub(crate) async fn setup_link(
     params.org_is(&caller)?;
     let made = app.engine.people().setup_link(&caller, params.text("email")?.as_deref()).await?;
     Ok(Fields::default().data(SetupLinkOut::show(&made)))
-}
-
-fn needed(params: &Params, field: &'static str) -> Result<String, ApiError> {
-    params.text(field)?.ok_or_else(|| ApiError::field(field, format!("`{field}` is missing")))
 }

@@ -44,7 +44,7 @@ pub(crate) fn routes() -> Vec<Route> {
         ),
         a::<Choice<u32>>(
             "concurrency",
-            "Runs at the same time, 1 to 1000; `false`: 1 where it has a `$.service.db`, else no limit. More than one may lose updates of `$.service.db`",
+            "Runs at the same time, 1 to 1000; `false`: 1 where it has a `$.service.db`, else no limit. More than one may lose updates of `$.service.db`; null: as it is",
         ),
     ];
     vec![
@@ -64,16 +64,21 @@ pub(crate) fn routes() -> Vec<Route> {
                 flag("active", "Whether it runs from now on; true unless said otherwise"),
                 ORG,
             ])
+            .tagged()
             .one(of::<SourceOut>()),
         get("/sources", READ, "Sources, newest first", list)
             .takes(&[STATS, ORG])
             .page(of::<SourceOut>()),
-        get("/sources/{id}", READ, "A source", show).takes(&[STATS]).one(of::<SourceOut>()),
+        get("/sources/{id}", READ, "A source", show)
+            .takes(&[STATS])
+            .tagged()
+            .one(of::<SourceOut>()),
         put("/sources/{id}", DEPLOY, "Change a source", update)
             .takes(&code_params())
             .takes(&parts)
             .takes(&[flag("active", "Whether it runs"), ORG])
             .if_match()
+            .tagged()
             .updates()
             .one(of::<SourceOut>()),
         get(
@@ -90,7 +95,7 @@ pub(crate) fn routes() -> Vec<Route> {
             "A deployment with its code, props and settings",
             source_deployments::show,
         )
-        .gives(Gives::One(of::<SourceDeploymentOut>())),
+        .one(of::<SourceDeploymentOut>()),
         post(
             "/sources/{id}/rollback",
             DEPLOY,
@@ -149,7 +154,8 @@ pub(crate) fn routes() -> Vec<Route> {
             sse::events::<SourceId>,
         )
         .takes(&[EVENT_NAME])
-        .gives(Gives::Stream(const { &[("", of::<EmittedEventOut>())] })),
+        .gives(Gives::Stream(const { &[("", of::<EmittedEventOut>())] }))
+        .resumes(),
         logged(get("/sources/{id}/logs", READ, LOGS, runs::logs::<SourceId>)),
         get("/sources/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<SourceId>)
             .gives(Gives::Stream(LOG_EVENTS)),

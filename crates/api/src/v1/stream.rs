@@ -18,6 +18,7 @@ use millrace_model::tenant::Caller;
 use serde_json::json;
 
 use crate::App;
+use crate::contract::shape::record;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, id};
 use crate::v1::feed::{Fed, Feed};
@@ -29,8 +30,22 @@ use crate::v1::sse::{Lasting, lasting, respond_with};
 use crate::v1::{events, org_runs, run_stream};
 
 /// Topics of one stream: each has a subscription of its own.
-const TOPICS_MAX: usize = 16;
+pub(crate) const TOPICS_MAX: u32 = 16;
 const ALLOWED: &str = "allowed are `runs`, `run:{id}`, `events:{source or workflow}`, `logs:{source or workflow}` and `replays`";
+
+record! {
+    /// How many frames of a topic were skipped, as the client or the server was too slow
+    LagOut<'a>(topic: &'a str, skipped: u64) {
+        topic: &'a str = topic,
+        skipped: u64 = skipped,
+    }
+}
+
+record! {
+    /// The stream is alive
+    HeartbeatOut() {
+    }
+}
 
 /// What a client listens to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,15 +120,10 @@ pub(crate) async fn topics(
     query: ListQuery,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let mut names = query.params.words("topics")?.unwrap_or_default();
+    let mut names =
+        query.params.words("topics")?.ok_or_else(|| ApiError::missing("topics", ALLOWED))?;
     names.sort();
     names.dedup();
-    if names.is_empty() || names.len() > TOPICS_MAX {
-        return Err(ApiError::field(
-            "topics",
-            format!("`topics` names {}, allowed are 1 to {TOPICS_MAX}; {ALLOWED}", names.len()),
-        ));
-    }
     let last = headers
         .get("last-event-id")
         .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -136,11 +146,14 @@ pub(crate) async fn topics(
         }
         let (kind, data) = match frame {
             Frame::Of(kind, data) => (kind, json!({ "topic": topic, "data": data })),
-            Frame::Lag(skipped) => ("lag", json!({ "topic": topic, "skipped": skipped })),
+            Frame::Lag(skipped) => ("lag", LagOut::show(&topic, skipped)),
         };
         SseEvent::default().event(kind).id(positions.to_string()).data(data.to_string())
     });
-    Ok(respond_with(lasting(frames, key), SseEvent::default().event("heartbeat").data("{}")))
+    Ok(respond_with(
+        lasting(frames, key),
+        SseEvent::default().event("heartbeat").data(HeartbeatOut::show().to_string()),
+    ))
 }
 
 /// A topic from now on, or from a position of it, and where a client goes on that has nothing of it

@@ -122,11 +122,10 @@ fn listed(route: Route) -> Route {
 }
 
 fn key(params: &Params) -> Result<SubscriptionKey, ApiError> {
-    let text = |field| params.text(field).map(Option::unwrap_or_default);
     Ok(SubscriptionKey {
-        emitter_id: text("emitter_id")?,
-        listener_id: text("listener_id")?,
-        event_name: text("event_name")?,
+        emitter_id: params.needed("emitter_id")?,
+        listener_id: params.needed("listener_id")?,
+        event_name: params.text("event_name")?.unwrap_or_default(),
     })
 }
 
@@ -203,12 +202,8 @@ pub(crate) async fn create_auto(
     Auth(caller): Auth,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let text = |field| params.text(field).map(Option::unwrap_or_default);
-    let subscription = app
-        .engine
-        .subscriptions()
-        .auto_subscribe(&caller, text("listener_id")?, text("event_name")?)
-        .await?;
+    let (listener, name) = (params.needed("listener_id")?, params.needed("event_name")?);
+    let subscription = app.engine.subscriptions().auto_subscribe(&caller, listener, name).await?;
     Ok(Fields::of(&params).data(AutoSubscriptionOut::show(&subscription)))
 }
 

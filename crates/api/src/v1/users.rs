@@ -17,7 +17,7 @@ use crate::contract::table::{ANY, FULL, READ};
 use crate::error::ApiError;
 use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, encode_cursor, id};
 use crate::fields::{Fields, tagged};
-use crate::input::{Input, OrEmpty, Words, input};
+use crate::input::{Input, Words, input};
 use crate::written_back::WrittenBack;
 
 record! {
@@ -79,9 +79,9 @@ record! {
 input! {
     for NewOrganization {
         /// Its name
-        name: OrEmpty,
+        name: String,
         /// The owner's address; error notices go there
-        email: OrEmpty,
+        email: String,
     }
 }
 
@@ -115,6 +115,7 @@ pub(crate) fn routes() -> Vec<Route> {
             "What the person prefers in the organization: any object, of the client's choice",
             preferences,
         )
+        .tagged()
         .one(of::<PreferencesOut>()),
         put(
             "/users/me/preferences",
@@ -124,6 +125,7 @@ pub(crate) fn routes() -> Vec<Route> {
         )
         .reads::<PreferencesIn>()
         .if_match()
+        .tagged()
         .updates()
         .one(of::<PreferencesOut>()),
         post(

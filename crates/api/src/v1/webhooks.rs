@@ -18,7 +18,7 @@ use crate::contract::table::{DEPLOY, DRY_RUN, INVOKE, ORG, READ, a};
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
 use crate::fields::Fields;
-use crate::input::{Input, OrEmpty, input};
+use crate::input::{Input, input};
 use crate::v1::events::EventSummaryOut;
 use crate::v1::names;
 
@@ -87,7 +87,7 @@ record! {
 input! {
     for NewWebhook {
         /// Where events are sent; its user and password are kept secret and shown as `***`
-        url: OrEmpty,
+        url: String,
         /// Its name
         name: Option<String>,
         /// What it is for

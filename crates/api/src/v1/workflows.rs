@@ -14,7 +14,7 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
 use crate::fields::{Fields, tagged};
-use crate::v1::run_stats::{RunStatsOut, asked_stats};
+use crate::v1::run_stats::{RunStatsOut, asked_stats, own_stats};
 use crate::v1::workflow_records::{DeploymentOut, WorkflowOut, runs_of};
 use crate::v1::{names, run_records};
 use crate::written_back::WrittenBack;
@@ -165,7 +165,9 @@ pub(crate) async fn show(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let view = app.engine.workflow(&caller, &id("workflow", &workflow)?).await?;
-    Ok(shown(&app, &Fields::of(&query.params), &view))
+    let stats = own_stats(&app, &caller, view.workflow.id.as_str(), &query.params).await?;
+    let record = WorkflowOut::show(&view, &app.config, stats);
+    Ok(tagged(&WorkflowTag::of(&view.workflow), Fields::of(&query.params).data(record)))
 }
 
 pub(crate) async fn list(
@@ -267,13 +269,7 @@ pub(crate) async fn deployment(
 
 /// The deployment that a rollback names.
 pub(crate) fn rolled_back_to(params: &Params) -> Result<DeploymentId, ApiError> {
-    let to = params.text("deployment_id")?.ok_or_else(|| {
-        ApiError::field(
-            "deployment_id",
-            "`deployment_id` is required: the deployment to make live again",
-        )
-    })?;
-    id("deployment", &to)
+    id("deployment", &params.needed("deployment_id")?)
 }
 
 pub(crate) async fn rollback(

@@ -118,10 +118,10 @@ impl Domains {
         let taken = of_server.chain(self.ctx.config.endpoint_domain.as_deref()).filter_map(host_of);
         for own in taken {
             if domain == own || domain.strip_suffix(&own).is_some_and(|rest| rest.ends_with('.')) {
-                return Err(EngineError::Conflict {
-                    code: "taken",
-                    message: format!("`{domain}` is this server's own"),
-                });
+                return Err(EngineError::taken(
+                    "domain",
+                    format!("`{domain}` is this server's own"),
+                ));
             }
         }
         if self.ctx.store.http_interface(&caller.org_id, endpoint).await?.is_none() {
@@ -149,10 +149,10 @@ impl Domains {
             created_at: self.ctx.now(),
         };
         match self.ctx.store.create_endpoint_domain(record.clone()).await {
-            Err(StoreError::Taken(_)) => Err(EngineError::Conflict {
-                code: "taken",
-                message: format!("the domain `{}` stands for an endpoint already", record.id),
-            }),
+            Err(StoreError::Taken(_)) => Err(EngineError::taken(
+                "domain",
+                format!("the domain `{}` stands for an endpoint already", record.id),
+            )),
             other => {
                 other?;
                 self.forget();

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::deploy::components::{CodeRef, MODULE};
 use crate::deploy::form_answers::{OptionsAnswer, PropsAnswer};
-use crate::error::invalid_props;
+use crate::field_errors::invalid_props;
 use crate::run::actions::isolate_owner;
 use crate::run::asks::AskScope;
 use crate::run::inputs::{Inputs, dynamic_of};

@@ -12,7 +12,8 @@ pub(crate) fn checked(mark: Option<MadeFrom>) -> Result<Option<MadeFrom>, Engine
     Ok(mark)
 }
 
-/// The mark after a change: what came with it, else the one before without its fingerprints.
+/// The mark after a change: the one that came with it, which may be none, else the one before
+/// without its fingerprints.
 pub(crate) fn marked(
     given: Option<Option<MadeFrom>>,
     before: Option<MadeFrom>,
@@ -26,10 +27,10 @@ pub(crate) fn marked(
 /// What is asked for bears the mark of a record that is there: another deploy of the same file made
 /// it.
 pub(crate) fn mark_taken(kind: &str) -> EngineError {
-    EngineError::Conflict {
-        code: "taken",
-        message: format!(
+    EngineError::taken(
+        "made_from",
+        format!(
             "a {kind} made from the same file (`made_from`: project and path) is there already; change that one"
         ),
-    }
+    )
 }

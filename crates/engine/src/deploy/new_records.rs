@@ -57,10 +57,10 @@ impl Engine {
                 other => return Ok(other?),
             }
         }
-        Err(EngineError::Conflict {
-            code: "taken",
-            message: format!("the name `{}` is being taken by others; try again", source.name),
-        })
+        Err(EngineError::taken(
+            "name",
+            format!("the name `{}` is being taken by others; try again", source.name),
+        ))
     }
 
     pub(super) async fn insert_workflow(
@@ -76,18 +76,18 @@ impl Engine {
             match self.0.store.create_workflow(workflow.clone()).await {
                 Err(StoreError::Taken("made_from")) => return Err(mark_taken("workflow")),
                 Err(StoreError::Taken(_)) if unique_name => {
-                    return Err(EngineError::Conflict {
-                        code: "taken",
-                        message: format!("there is a workflow `{base}` already"),
-                    });
+                    return Err(EngineError::taken(
+                        "name",
+                        format!("there is a workflow `{base}` already"),
+                    ));
                 }
                 Err(StoreError::Taken(_)) => {}
                 other => return Ok(other?),
             }
         }
-        Err(EngineError::Conflict {
-            code: "taken",
-            message: format!("the name `{}` is being taken by others; try again", workflow.name),
-        })
+        Err(EngineError::taken(
+            "name",
+            format!("the name `{}` is being taken by others; try again", workflow.name),
+        ))
     }
 }

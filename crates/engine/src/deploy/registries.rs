@@ -120,7 +120,7 @@ impl Registries {
             let message = format!(
                 "there is a registry `{name}`; update it, or add this one under another name"
             );
-            return Err(EngineError::Conflict { code: "registry_exists", message });
+            return Err(EngineError::Taken { code: "registry_exists", field: "name", message });
         }
         if !is_new && !exists {
             return Err(EngineError::not_found("registry", name));

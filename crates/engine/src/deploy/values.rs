@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::EngineError;
 use crate::ctx::Ctx;
-use crate::error::invalid_props;
+use crate::field_errors::invalid_props;
 use crate::run::data_stores::DataStores;
 use crate::tenants::accounts::Accounts;
 

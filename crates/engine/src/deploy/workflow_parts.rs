@@ -351,7 +351,8 @@ impl Engine {
                     if let Some(reason) = props::passed_over_by_timer(&timer) {
                         return Err(EngineError::invalid(&field, format!("`{field}` is no schedule: {reason}")));
                     }
-                    let schedule = props::parse_timer(&timer, self.now())?.ok_or_else(|| {
+                    let read = props::parse_timer(&timer, self.now());
+                    let schedule = read.map_err(EngineError::schedule_of(&field))?.ok_or_else(|| {
                         EngineError::missing(&format!("{field}.props"), "a timer needs `intervalSeconds` or `cron`, such as {\"intervalSeconds\": 60}")
                     })?;
                     let same = |kept: &(TimerId, Schedule)| kept.1 == schedule;

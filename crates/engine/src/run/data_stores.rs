@@ -347,10 +347,9 @@ fn store_name(name: &str) -> Result<String, EngineError> {
 
 fn taken(error: StoreError, name: &str) -> EngineError {
     match error {
-        StoreError::Taken("name") => EngineError::Conflict {
-            code: "taken",
-            message: format!("there is a data store `{name}` already"),
-        },
+        StoreError::Taken("name") => {
+            EngineError::taken("name", format!("there is a data store `{name}` already"))
+        }
         other => other.into(),
     }
 }

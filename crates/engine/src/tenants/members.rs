@@ -86,8 +86,9 @@ impl Members {
             .iter()
             .any(|member| member.signs_in && normal_address(&member.user.email) == email)
         {
-            return Err(EngineError::Conflict {
+            return Err(EngineError::Taken {
                 code: "member_already",
+                field: "email",
                 message: format!("`{email}` is a member already; change the role instead"),
             });
         }

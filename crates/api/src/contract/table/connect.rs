@@ -2,8 +2,10 @@
 
 use axum::extract::State;
 use millrace_model::component::ComponentType;
+use millrace_model::page::Page;
 
 use super::{DEPLOY, DYNAMIC_PROPS, FULL, INVOKE, READ, flag, number, object, text, word};
+
 use crate::App;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::contract::shape::of;
@@ -69,10 +71,9 @@ pub(super) fn of_connect() -> Vec<Route> {
             .takes(&[flag("emit_on_deploy", "false: what its `deploy` hook emits is dropped")])
             .gives(Gives::One(of::<DeployedTriggerOut>())),
         get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers)
-            .takes(crate::contract::routes::PAGE)
             .takes(&[word("emitter_type", &["source", "email", "http", "timer"], "`source`, as all are; of `email`, `http` and `timer` there are none"), user])
-            .gives(Gives::Page(of::<DeployedTriggerOut>())),
-        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).takes(&[user]).gives(Gives::One(of::<DeployedTriggerOut>())),
+            .page(of::<DeployedTriggerOut>()),
+        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).takes(&[user]).one(of::<DeployedTriggerOut>()),
         put("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Change a source", connect::update_trigger)
             .takes(&[
                 text("name", "Its name"),
@@ -103,7 +104,7 @@ pub(super) fn of_connect() -> Vec<Route> {
         .gives(Gives::Bare(of::<TriggerWebhooksOut>())),
         delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger).takes(&[user]),
         get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)
-            .takes(&[number("n", "How many, 1 to 100; 20 where it is not given"), user])
+            .takes(&[number("n", "How many").within(1, Page::LIMIT_MAX).by_default(20), user])
             .gives(Gives::List(of::<EmittedOut>())),
     ];
     routes.extend(components());

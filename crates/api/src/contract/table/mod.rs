@@ -7,15 +7,19 @@ use std::collections::BTreeMap;
 
 use millrace_model::ids::SourceId;
 use millrace_model::made_from::MadeFrom;
+use millrace_model::page::Page;
+use millrace_model::replay::RUNS_NAMED_MAX;
 use millrace_model::run::{LogLevel, RunKind, RunStatus};
 use millrace_model::tenant::Scope;
+use millrace_model::workflow::MESSAGE_MAX;
 use schemars::JsonSchema;
 
 use crate::audit;
-use crate::contract::routes::{FIELDS, Gives, Kind, Needs, Param, Route, get};
+use crate::contract::routes::{FIELDS, Gives, Kind, Needs, PAGE, Param, Route, get, limit};
 use crate::contract::shape::{Shape, of};
 use crate::v1::events::{EventSummaryOut, RemovedOut};
 use crate::v1::run_records::{LiveStepOut, LogLineOut, RunOut};
+use crate::v1::runs::GivenTime;
 use crate::v1::{
     accounts, api_keys, apps, components, configure, data_stores, domains, error_groups, files,
     history, mail, members, names, oauth_clients, registries, replays, session, sources, sse,
@@ -40,7 +44,8 @@ pub(crate) const EVENT_NAME: Param =
 
 /// What a deployment says of itself.
 pub(crate) const MESSAGE: Param =
-    text("message", "What the deployment that this makes says of itself, at most 500 characters");
+    text("message", "What the deployment that this makes says of itself, at most 500 characters")
+        .at_most(MESSAGE_MAX as u32);
 
 /// Of a list of deployments.
 pub(crate) const VERSION_RUNS: Param =
@@ -184,7 +189,9 @@ pub(crate) fn summaries(route: Route) -> Route {
             "Only with this text in the first 32,768 characters of the data, the id or the summary, whatever the case of its letters from a to z; of the newest 2,000 events",
         ),
     ];
-    route.takes(&params).page(of::<EventSummaryOut>())
+    // The most recent 100 are returned where no limit is given (spec 4.2).
+    let page = [limit("Items on a page", Page::LIMIT_MAX), PAGE[1], PAGE[2]];
+    route.takes(&params).takes(&page).takes(FIELDS).gives(Gives::Page(of::<EventSummaryOut>()))
 }
 
 pub(crate) fn removal(route: Route) -> Route {
@@ -212,7 +219,7 @@ pub(crate) fn logged(route: Route) -> Route {
         ),
         text("step", "Only written by this step"),
         text("before", "Lines before this cursor: the `start_cursor` of the page after"),
-        number("limit", "How many, 1 to 100; 100 where it is not given"),
+        limit("How many", Page::LIMIT_MAX),
     ];
     route.takes(&filter).takes(FIELDS).gives(Gives::Page(of::<LogLineOut>()))
 }
@@ -235,13 +242,14 @@ pub(crate) static RUN_STATES: [Param; 3] = [
         Kind::WordsOf(of::<RunStatus>()),
         "One or several of `queued`, `running`, `paused`, `succeeded`, `failed` and `cancelled`, with commas between them",
     ),
-    number("from", "Accepted at or after, epoch milliseconds"),
-    number("to", "Accepted before, epoch milliseconds"),
+    a::<GivenTime>("from", "Accepted at or after: epoch milliseconds, or RFC 3339"),
+    a::<GivenTime>("to", "Accepted before, and after `from`"),
 ];
 
 /// What else runs of an organization are chosen by.
 pub(crate) static RUN_FILTER: [Param; 11] = [
-    Param::new("ids", Kind::Words, "One of these runs, at most 1,000, with commas between them"),
+    Param::new("ids", Kind::Words, "One of these runs, at most 1,000, with commas between them")
+        .within(1, RUNS_NAMED_MAX as u32),
     text(
         "owner_id",
         "Of this workflow or source; also of one that was deleted, as long as its history is kept",
@@ -253,7 +261,7 @@ pub(crate) static RUN_FILTER: [Param; 11] = [
     text("error_class", "Failed with an error of this class: its `code`"),
     text("group", "Failed with an error of this group"),
     text("replay_of", "Replays of this run"),
-    number("min_ms", "Finished, with a `duration_ms` of at least so many milliseconds"),
+    number("min_ms", "Finished, with a `duration_ms` of at least so many milliseconds").at_least(0),
     text(
         "q",
         "With all of these words in their error, event or results, whatever their case; `order*` stands for each word that begins so. In a list `page_info.search` says which runs are looked at; together at most 1,000 such runs are replayed or cancelled",

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use millrace_engine::{SettingsRequest, StepRequest, TriggerRequest};
+use millrace_model::error_event::NOTE_CHARS_MAX;
 use millrace_model::ids::WorkflowId;
 use millrace_model::replay::ReplayVersion;
 use millrace_model::run::RunKind;
+use millrace_model::workflow::TAGS_MAX;
 use serde_json::{Map, Value};
 
 use super::{
@@ -20,7 +22,7 @@ use crate::v1::events::EventSummaryOut;
 use crate::v1::replays::ReplayOut;
 use crate::v1::run_records::{ChangedRunOut, ListedRunOut, LiveStepOut, LogLineOut, RunOut};
 use crate::v1::run_stats::RunStatsOut;
-use crate::v1::runs::CancelledRunsOut;
+use crate::v1::runs::{CancelledRunsOut, GivenTime};
 use crate::v1::schedules::ScheduleTimesOut;
 use crate::v1::workflow_records::{DeploymentOut, WorkflowOut};
 use crate::v1::{events, run_stats, run_stream, runs, schedules, sse, stream, workflows};
@@ -30,12 +32,14 @@ const FOUND_BY: [Param; 2] = [
     text(
         "note",
         "What is to be known of it, at most 2,000 characters; null or empty: nothing; absent: as it is",
-    ),
+    )
+    .at_most(NOTE_CHARS_MAX as u32),
     Param::new(
         "tags",
         Kind::Words,
         "All its tags, at most 20 of 1 to 50 characters without commas; absent: as they are",
-    ),
+    )
+    .at_most(TAGS_MAX as u32),
 ];
 
 const UNIQUE_NAME: Param = flag(
@@ -100,11 +104,12 @@ pub(super) fn of_workflows() -> Vec<Route> {
             .takes(&[UNIQUE_NAME])
             .takes(&FOUND_BY)
             .one(of::<WorkflowOut>())
+            .tagged()
             .updates(),
         get("/workflows", READ, "Workflows, newest first", workflows::list)
             .takes(&[text("tag", "Only those that carry this tag"), STATS, ORG])
             .page(of::<WorkflowOut>()),
-        get("/workflows/{id}", READ, "A workflow", workflows::show).one(of::<WorkflowOut>()),
+        get("/workflows/{id}", READ, "A workflow", workflows::show).takes(&[STATS]).one(of::<WorkflowOut>()).tagged(),
         put(
             "/workflows/{id}",
             DEPLOY,
@@ -115,6 +120,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         .takes(&[flag("active", "Whether it runs"), MESSAGE, MADE_FROM, ORG])
         .takes(&FOUND_BY)
         .if_match()
+        .tagged()
         .updates()
         .one(of::<WorkflowOut>()),
         delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove).takes(&[DRY_RUN]),
@@ -122,11 +128,11 @@ pub(super) fn of_workflows() -> Vec<Route> {
             .takes(&[MESSAGE])
             .if_match()
             .gives(Gives::One(of::<DeploymentOut>())),
-        post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).if_match().one(of::<WorkflowOut>()),
+        post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).if_match().tagged().one(of::<WorkflowOut>()),
         get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments)
             .takes(&[VERSION_RUNS])
             .page(of::<DeploymentOut>()),
-        get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One(of::<DeploymentOut>())),
+        get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).one(of::<DeploymentOut>()),
         post(
             "/workflows/{id}/rollback",
             DEPLOY,
@@ -147,7 +153,8 @@ pub(super) fn of_workflows() -> Vec<Route> {
         summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),
         removal(delete("/workflows/{id}/events", DEPLOY, "Remove events", events::delete::<WorkflowId>)),
         get("/workflows/{id}/sse", READ, "What it sends with `$.send.sse`, the last hundred first; `Last-Event-ID` resumes", sse::sends)
-            .gives(Gives::Stream(const { &[("", of::<JsonOut>())] })),
+            .gives(Gives::Stream(const { &[("", of::<JsonOut>())] }))
+            .resumes(),
         listed_runs(get("/workflows/{id}/runs", READ, OWN_RUNS, runs::list::<WorkflowId>)),
         runs_sse(get("/workflows/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<WorkflowId>)),
         logged(get("/workflows/{id}/logs", READ, LOGS, runs::logs::<WorkflowId>)),
@@ -158,7 +165,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
                 number("interval_seconds", "Or an interval"),
                 text("owner_id", "The workflow or source whose timer it is: while that is active with this schedule, an interval goes on from its last tick; else, and without it, an interval begins now"),
             ])
-            .gives(Gives::One(of::<ScheduleTimesOut>())),
+            .one(of::<ScheduleTimesOut>()),
         get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream(LOG_EVENTS)),
     ]
 }
@@ -184,12 +191,15 @@ pub(super) fn of_runs() -> Vec<Route> {
             "One stream of many topics: `run`, `step`, `log`, `event` and `replay` as they happen, each `{topic, data}`; `lag` says how much was skipped, `heartbeat` that it is alive. `Last-Event-ID` resumes runs and events, and gives a `lag` of how many log lines were written since, counted up to 100",
             stream::topics,
         )
-        .takes(&[text(
+        .takes(&[Param::new(
             "topics",
-            "Up to 16, with commas between them: `runs`, `run:{id}`, `events:{source}`, `logs:{source or workflow}`, `replays`",
+            Kind::Words,
+            "Up to 16, with commas between them: `runs`, `run:{id}`, `events:{source or workflow}`, `logs:{source or workflow}`, `replays`",
         )
+        .within(1, stream::TOPICS_MAX)
         .required()])
-        .gives(Gives::Topics(const { &[("run", of::<ChangedRunOut>()), ("step", of::<LiveStepOut>()), ("log", of::<LogLineOut>()), ("event", of::<EventSummaryOut>()), ("replay", of::<ReplayOut>())] })),
+        .gives(Gives::Topics(const { &[("run", of::<ChangedRunOut>()), ("step", of::<LiveStepOut>()), ("log", of::<LogLineOut>()), ("event", of::<EventSummaryOut>()), ("replay", of::<ReplayOut>())] }))
+        .resumes(),
         post("/runs/{id}/replay", INVOKE, "Run the same event again, or another one, as a new run", runs::replay)
             .takes(&[
                 text("from_step", "The first step to run, with the results of those before it"),
@@ -202,12 +212,12 @@ pub(super) fn of_runs() -> Vec<Route> {
             .takes(&[
                 text("owner_id", "Of this workflow or source; absent: of the organization"),
                 a::<RunKind>("kind", "`live` (where absent), `test` or `hook`"),
-                number("from", "Accepted at or after, epoch milliseconds; absent: a day before `to`"),
-                number("to", "Accepted before, epoch milliseconds; absent: now"),
-                number("bucket_ms", "The length of a bucket, 1,000 at least; at most 500 buckets; absent: a 24th of the time"),
+                a::<GivenTime>("from", "Accepted at or after: epoch milliseconds, or RFC 3339; absent: a day before `to`"),
+                a::<GivenTime>("to", "Accepted before, and after `from`; absent: now"),
+                number("bucket_ms", "The length of a bucket, 1,000 at least; at most 500 buckets; absent: a 24th of the time").at_least(1000),
                 ORG,
             ])
-            .gives(Gives::One(of::<RunStatsOut>())),
+            .one(of::<RunStatsOut>()),
         post("/runs/cancel", DEPLOY, "Cancel runs that are queued or paused, at most 1,000 at once, or count them", runs::cancel_many)
             .takes(&[
                 Param::new("filter", FILTER, "Which: parameters of `GET /runs`; `{}` stands for all that wait").required(),
