@@ -95,7 +95,7 @@ async fn r3_hooks_and_events_of_apps_that_cannot_be_are_refused() {
     );
     assert_eq!(
         server.post("/apps/stripe/events", &json!({ "event": {} })).await.refusal(),
-        (422, "invalid_field")
+        (422, "missing_field")
     );
     assert_eq!(
         server.post("/apps/stripe/events", &json!({ "event_name": ["a", 1] })).await.refusal(),

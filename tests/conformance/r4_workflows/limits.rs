@@ -146,7 +146,7 @@ async fn r4_7_runs_that_ended_are_counted_in_buckets_with_their_durations() {
         Some(vec![json!(1_000_000), json!(1_001_000), json!(1_002_000), json!(1_003_000)])
     );
     for (query, field) in [
-        ("?from=5&to=5", "to"),
+        ("?from=5&to=5", "from"),
         ("?bucket_ms=999", "bucket_ms"),
         ("?bucket_ms=1000", "bucket_ms"),
         ("?kind=other", "kind"),
@@ -214,12 +214,12 @@ async fn r4_7_runs_that_wait_are_counted_and_cancelled_by_a_filter() {
     assert_eq!(cancel(by_id).await.data(), json!({ "matching": 1, "cancelled": 0 }));
     for (body, field) in [
         (json!({}), "filter"),
-        (json!({ "filter": { "ids": [] } }), "ids"),
-        (json!({ "filter": { "ids": vec![&waiting; 1001] } }), "ids"),
+        (json!({ "filter": { "ids": [] } }), "filter.ids"),
+        (json!({ "filter": { "ids": vec![&waiting; 1001] } }), "filter.ids"),
         (json!({ "filter": { "state": "paused" } }), "filter.state"),
-        (json!({ "filter": { "status": "running" } }), "status"),
-        (json!({ "filter": { "status": "" } }), "status"),
-        (json!({ "filter": { "status": [] } }), "status"),
+        (json!({ "filter": { "status": "running" } }), "filter.status"),
+        (json!({ "filter": { "status": "" } }), "filter.status"),
+        (json!({ "filter": { "status": [] } }), "filter.status"),
         (json!({ "filter": { "owner_id": "nobody" } }), "id"),
     ] {
         let refused = cancel(body).await;
