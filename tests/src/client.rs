@@ -120,7 +120,7 @@ impl Client {
             request = request.json(body);
         }
         let url = reqwest::Url::parse(&format!("{}/v1{path}", self.url)).expect("an address");
-        let (answer, has_tag) = tagged_answer(request).await;
+        let (answer, headers) = answer_with_headers(request).await;
         let fields = |name: &str| {
             url.query_pairs().any(|(field, _)| field == name)
                 || body.is_some_and(|b| b.get(name).is_some())
@@ -130,7 +130,7 @@ impl Client {
             method: method.as_str(),
             path,
             is_partial: fields("include") || fields("exclude"),
-            has_tag,
+            headers: &headers,
         };
         if let Some(problem) = openapi::problem(&self.document, &asked, answer.status, &answer.json)
         {
@@ -221,16 +221,16 @@ impl Client {
 
 /// Sends a request.
 pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
-    tagged_answer(request).await.0
+    answer_with_headers(request).await.0
 }
 
-/// The answer, and whether it has an `ETag`.
-async fn tagged_answer(request: reqwest::RequestBuilder) -> (Answer, bool) {
+/// The answer, and the names of its headers.
+async fn answer_with_headers(request: reqwest::RequestBuilder) -> (Answer, Vec<String>) {
     let response = request.send().await.expect("an answer");
-    let has_tag = response.headers().contains_key("etag");
+    let headers = response.headers().keys().map(|name| name.as_str().to_owned()).collect();
     let status = response.status().as_u16();
     let text = response.text().await.expect("a body");
-    (Answer { status, json: serde_json::from_str(&text).unwrap_or(Value::Null), text }, has_tag)
+    (Answer { status, json: serde_json::from_str(&text).unwrap_or(Value::Null), text }, headers)
 }
 
 /// The id of a record.

@@ -12,8 +12,8 @@ pub struct Asked<'a> {
     pub path: &'a str,
     /// Whether fields were left out by `include` or `exclude`.
     pub is_partial: bool,
-    /// Whether it has an `ETag`.
-    pub has_tag: bool,
+    /// Names of the headers of the answer, in small letters.
+    pub headers: &'a [String],
 }
 
 /// The operation of a document that a request went to, if there is one.
@@ -60,12 +60,31 @@ pub fn problem(document: &Value, asked: &Asked<'_>, status: u16, body: &Value) -
         .as_str()
         .and_then(|reference| document.pointer(reference.trim_start_matches('#')))
         .unwrap_or(response);
-    if status < 300 && asked.has_tag == response["headers"]["ETag"].is_null() {
-        let has = if asked.has_tag { "an" } else { "no" };
-        return Some(format!("it has {has} `ETag`"));
+    if let Some(problem) = header_problem(response, asked.headers) {
+        return Some(problem);
     }
     let schema = response["content"]["application/json"].get("schema")?;
     check(document, schema, body, asked.is_partial && status < 300, "$").err()
+}
+
+/// Headers of ours that are said of an answer wherever it has them.
+const HEADERS: [&str; 5] =
+    ["etag", "retry-after", "www-authenticate", "content-disposition", "x-request-id"];
+
+/// What of an answer's headers is not as a response of the document says.
+fn header_problem(response: &Value, headers: &[String]) -> Option<String> {
+    let declared: BTreeSet<String> = response["headers"]
+        .as_object()
+        .into_iter()
+        .flat_map(|headers| headers.keys().map(|name| name.to_lowercase()))
+        .collect();
+    let is_there = |name: &str| headers.iter().any(|header| header == name);
+    HEADERS.iter().find_map(|name| match (is_there(name), declared.contains(*name)) {
+        (true, false) => Some(format!("it has the header `{name}`, which is not declared")),
+        // Only some refusals say when to try again.
+        (false, true) if *name != "retry-after" => Some(format!("it has no header `{name}`")),
+        _ => None,
+    })
 }
 
 /// Objects that some operation answers with and of which the document gives no example.
@@ -216,7 +235,7 @@ mod tests {
         let found = |path: &str, status: u16, body: Value, is_partial: bool| {
             problem(
                 &document,
-                &Asked { method: "GET", path, is_partial, has_tag: false },
+                &Asked { method: "GET", path, is_partial, headers: &[] },
                 status,
                 &body,
             )

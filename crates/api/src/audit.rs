@@ -16,11 +16,11 @@ use serde_json::{Map, Value};
 use crate::App;
 use crate::contract::routes::{Route, get};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{FULL, ORG, number, text};
+use crate::contract::table::{FULL, ORG, a, text};
 use crate::error::{ApiError, RequestId};
 use crate::extract::{Auth, ListQuery, Params, query};
 use crate::fields::Fields;
-use crate::v1::runs::time;
+use crate::v1::runs::{GivenTime, id_of, period};
 
 /// How the templates of routes end that take a `POST` and change nothing.
 const ASKING: &[&str] = &["/configure", "/props"];
@@ -116,8 +116,8 @@ pub(crate) fn routes() -> Vec<Route> {
                     "target",
                     "Only what was done to this: an id, or what else stands in the path",
                 ),
-                number("from", "Done at or after, epoch milliseconds"),
-                number("to", "Done before, epoch milliseconds"),
+                a::<GivenTime>("from", "Done at or after: epoch milliseconds, or RFC 3339"),
+                a::<GivenTime>("to", "Done before, and after `from`"),
                 ORG,
             ])
             .page(of::<AuditRecordOut>()),
@@ -211,11 +211,12 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let params = &query.params;
+    let (from, to) = period(params)?;
     let filter = AuditFilter {
-        user_id: params.text("user_id")?,
+        user_id: id_of::<UserId>(params, "user_id", "user")?,
         target: params.text("target")?,
-        from: time(params, "from")?,
-        to: time(params, "to")?,
+        from,
+        to,
     };
     let listing = app.engine.audit().list(&caller, &filter, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |record| AuditRecordOut::show(&record)))

@@ -28,6 +28,17 @@ fn nothing(template: &str) -> String {
     template.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
+/// A path whose ids name things that are there.
+fn existing(things: &Things, template: &str) -> String {
+    let known = template
+        .replace("/members/{id}", "/members/u_x")
+        .replace("/invitations/{id}", "/invitations/i_x")
+        .replace("/sessions/{id}", "/sessions/s_x");
+    // What is asked for within a thing is a parameter here.
+    let path = things.path(&known);
+    path.split_once('?').map_or(path.as_str(), |(path, _)| path).to_owned()
+}
+
 /// Parameters of an operation: their schemas, whether they are required, and whether they stand in
 /// the query.
 fn parameters(operation: &Value) -> Vec<(String, Value, bool, bool)> {
@@ -97,15 +108,7 @@ async fn r1_1_a_required_field_that_is_missing_is_named_on_every_route() {
     let server = Server::start().await;
     let things = Things::of(&server).await;
     let (mut tried, mut wrong) = (0, Vec::new());
-    for (method, path, operation) in operations(&server, |template| {
-        let known = template
-            .replace("/members/{id}", "/members/u_x")
-            .replace("/invitations/{id}", "/invitations/i_x")
-            .replace("/sessions/{id}", "/sessions/s_x");
-        // What is asked for within a thing is a parameter here.
-        let path = things.path(&known);
-        path.split_once('?').map_or(path.as_str(), |(path, _)| path).to_owned()
-    }) {
+    for (method, path, operation) in operations(&server, |template| existing(&things, template)) {
         // Of a session alone, or where people sign in by a provider.
         if ["/v1/session", "/v1/session/password", "/v1/sign_in/finish"].contains(&path.as_str())
             && method != Method::POST
@@ -227,31 +230,41 @@ async fn r1_1_details_name_the_field_also_of_conflicts_of_schedules_and_within_o
 }
 
 #[tokio::test]
-async fn r1_1_null_takes_away_what_a_record_may_show_as_null() {
-    let server = Server::shared().await;
-    let app =
-        json!({ "name_slug": "nulled", "description": "d", "img_src": "https://a.test/i.png" });
-    server.post("/apps", &app).await.data();
-    let mark = json!({ "project": "p", "path": "nulled.yaml", "fingerprints": { "a": "b" } });
-    let workflow = server.post("/workflows", &json!({ "steps": [], "made_from": mark })).await;
-    let code = "export default { name: 's', version: '1', run() {} };";
-    let source = json!({ "component_code": code, "made_from": mark });
-    let source = server.post("/sources", &source).await.data();
-    let path = |kind: &str, record: &Value| format!("/{kind}/{}", record["id"].as_str().unwrap());
-    let (workflow, source) = (path("workflows", &workflow.data()), path("sources", &source));
-    for (path, field) in [
-        ("/apps/nulled", "description"),
-        ("/apps/nulled", "img_src"),
-        (workflow.as_str(), "made_from"),
-        (source.as_str(), "made_from"),
-    ] {
-        assert!(!server.get(path).await.data()[field].is_null(), "{path} {field}");
-        let other = server.put(path, &json!({ "name": "n" })).await.data();
-        assert!(!other[field].is_null(), "absent takes nothing away: {path} {field}");
-        let changed = server.put(path, &json!({ (field): null })).await.data();
-        assert!(changed[field].is_null(), "{path} {field}: {changed}");
-        assert!(server.get(path).await.data()[field].is_null(), "{path} {field}");
+async fn r1_3_filters_refuse_ids_of_another_form_and_periods_that_hold_nothing_on_every_route() {
+    let server = Server::start().await;
+    let things = Things::of(&server).await;
+    let (mut ids, mut periods) = (0, 0);
+    for (method, path, operation) in operations(&server, |template| existing(&things, template)) {
+        let parameters = parameters(&operation);
+        // What users and triggers are called is the client's choice.
+        let is_id = |name: &str| {
+            (name.ends_with("_id") || ["ids", "group", "replay_of"].contains(&name))
+                && !["external_user_id", "trigger_id", "trace_id"].contains(&name)
+        };
+        if method != Method::GET {
+            continue;
+        }
+        for (name, ..) in parameters.iter().filter(|p| is_id(&p.0)) {
+            let refused = send(&server, &method, &path, &format!("{name}=x-y"), &Value::Null).await;
+            assert_eq!(refused.refusal(), (404, "not_found"), "{path} {name}: {}", refused.text);
+            ids += 1;
+        }
+        let has = |name: &str| parameters.iter().any(|p| p.0 == name);
+        if has("from") && has("to") {
+            for period in ["from=2&to=1", "from=2&to=2", "from=2026-01-31T12:00:00Z&to=1"] {
+                let refused = send(&server, &method, &path, period, &Value::Null).await;
+                let at = format!("{path}?{period}: {}", refused.text);
+                assert_eq!(refused.refusal(), (422, "invalid_field"), "{at}");
+                assert_eq!(refused.json["details"]["field"], "from", "{at}");
+            }
+            let taken = "from=2026-01-31T12:00:00Z&to=2026-01-31T13:00:00Z";
+            let taken = send(&server, &method, &path, taken, &Value::Null).await;
+            assert_eq!(taken.status, 200, "{path}: {}", taken.text);
+            periods += 1;
+        }
     }
+    assert!(ids > 15, "{ids}");
+    assert!(periods > 4, "{periods}");
 }
 
 #[tokio::test]

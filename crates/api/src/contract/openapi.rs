@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::App;
 use crate::contract::known::ANY_FIELD;
-use crate::contract::responses::{refusals, responses};
+use crate::contract::responses::{headers, refusals, responses};
 use crate::contract::routes::{BESIDE_TOPICS, Gives, Kind, Needs, Param, Route};
 use crate::contract::shape::{Shape, reference};
 use crate::contract::{schemas, table};
@@ -58,6 +58,7 @@ pub fn document(base_url: &str) -> Value {
                 "session": { "type": "apiKey", "in": "cookie", "name": SESSION_COOKIE, "description": "A person's session, made by `POST /v1/session`; their role gives the scope" },
                 "csrf": { "type": "apiKey", "in": "header", "name": CSRF_HEADER, "description": "Any value, with the session and every method but GET" },
             },
+            "headers": headers(),
             "responses": refusals(),
             "schemas": schemas::all(),
         },

@@ -36,8 +36,13 @@ pub(crate) fn responses(route: &Route) -> Value {
         route.status.to_string(): { "description": "Done", "content": { media: { "schema": schema } } },
     });
     let done = &mut responses[route.status.to_string()];
+    done["headers"] = headers_of_each();
     if route.has_tag {
-        done["headers"] = json!({ "ETag": { "description": "Tag of the record, for `If-Match`", "schema": { "type": "string" } } });
+        done["headers"]["ETag"] = header("Tag of the record, for `If-Match`", "string");
+    }
+    if matches!(route.gives, Gives::Bytes) {
+        done["headers"]["Content-Disposition"] =
+            header("`attachment`: a browser stores the file and never shows it", "string");
     }
     if let Gives::Stream(events) | Gives::Topics(events) = route.gives {
         let beside = if matches!(route.gives, Gives::Topics(_)) { BESIDE_TOPICS } else { &[] };
@@ -55,7 +60,7 @@ pub(crate) fn responses(route: &Route) -> Value {
     }
     if let Some((status, shape)) = route.or {
         let schema = data(reference(&shape.name()));
-        responses[status.to_string()] = json!({ "description": "Counted", "content": { "application/json": { "schema": schema } } });
+        responses[status.to_string()] = json!({ "description": "Counted", "headers": headers_of_each(), "content": { "application/json": { "schema": schema } } });
     }
     responses
 }
@@ -85,15 +90,32 @@ fn may_refuse(route: &Route, status: &str) -> bool {
 
 /// The responses that operations refer to.
 pub(crate) fn refusals() -> Value {
-    let retry = json!({ "Retry-After": { "description": "Whole seconds after which to try again", "schema": { "type": "integer" } } });
     let response = |(status, about): &(&str, &str)| {
-        let mut response = json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
+        let mut response = json!({ "description": about, "headers": headers_of_each(), "content": { "application/json": { "schema": reference("Error") } } });
         if matches!(*status, "429" | "4XX" | "5XX") {
-            response["headers"] = retry.clone();
+            response["headers"]["Retry-After"] =
+                header("Whole seconds after which to try again", "integer");
+        }
+        if *status == "401" {
+            response["headers"]["WWW-Authenticate"] = header("`Bearer`", "string");
         }
         ((*status).to_owned(), response)
     };
     REFUSALS.iter().map(response).collect::<Map<_, _>>().into()
+}
+
+/// Headers that every answer has.
+fn headers_of_each() -> Value {
+    json!({ "X-Request-Id": { "$ref": "#/components/headers/X-Request-Id" } })
+}
+
+/// The headers that responses refer to.
+pub(crate) fn headers() -> Value {
+    json!({ "X-Request-Id": header("Id of the request, by which the server's log names it", "string") })
+}
+
+fn header(about: &str, kind: &str) -> Value {
+    json!({ "description": about, "schema": { "type": kind } })
 }
 
 /// The data of an event of a stream.

@@ -9,7 +9,7 @@ use millrace_model::Timestamp;
 use millrace_model::component::{CodeFiles, ComponentType, PropDef, SavedComponent};
 use millrace_model::ids::ComponentId;
 use millrace_model::registry::FromRegistry;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::App;
 use crate::contract::routes::{Gives, Route, delete, get, post};
@@ -19,6 +19,7 @@ use crate::contract::table::{DEPLOY, ORG, READ, code_params, flag};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::fields::Fields;
+use crate::v1::connect_records::{AnnotationsOut, hints};
 
 record! {
     /// The registry that code is from: its name, and the revision of the state of it that the code
@@ -44,7 +45,8 @@ record! {
         files: Option<&'a CodeFiles> = c.files.as_ref(),
         #[schemars(with = "Vec<PropOut>")]
         configurable_props: &'a [PropDef] = &c.manifest.props,
-        annotations: Option<&'a Value> = c.manifest.annotations.as_ref(),
+        #[schemars(with = "Option<AnnotationsOut>")]
+        annotations: Option<Map<String, Value>> = c.manifest.annotations.as_ref().and_then(hints),
         sample_emit: Option<&'a Value> = c.manifest.sample_emit.as_ref(),
         apps: Vec<&'a str> = apps(c),
         component_url: Option<&'a str> = c.url.as_deref(),

@@ -17,10 +17,12 @@ use crate::contract::table::{DEPLOY, DYNAMIC_PROPS, code_params, number, object,
 use crate::error::ApiError;
 use crate::extract::{Auth, Params, id};
 use crate::v1::components::code_of;
+use crate::v1::connect_forms::PropOptionOut;
 
 record! {
     /// Options of a prop, or why there are none
     OptionsOut(answer: OptionsAnswer) {
+        #[schemars(with = "Vec<PropOptionOut>")]
         options: Vec<Value> = answer.options,
         context: Value = answer.context,
         errors: Vec<String> = answer.errors,

@@ -3,16 +3,29 @@
 use millrace_engine::{ActionRun, OptionsAnswer, PropsAnswer};
 use millrace_model::clock::Timestamp;
 use millrace_model::run::{LogLevel, LogLine};
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use crate::contract::schemas::props::PropOut;
 use crate::contract::shape::record;
 use crate::v1::connect_records::props;
 
+/// An option to choose: the runtime makes one of whatever an options method gives
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the shape of what components give as JSON")]
+pub(crate) struct PropOptionOut {
+    label: String,
+    /// What the prop holds where it is chosen
+    value: Value,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
 record! {
     /// Options of a prop, or why there are none
     #[serde(rename_all = "camelCase")]
     ConnectOptionsOut<'a>(answer: &'a OptionsAnswer) {
+        #[schemars(with = "Vec<PropOptionOut>")]
         options: &'a [Value] = &answer.options,
         string_options: Option<Vec<&'a str>> = strings(&answer.options),
         #[schemars(with = "Option<Map<String, Value>>")]

@@ -81,6 +81,8 @@ pub(crate) struct AnnotationsOut {
     open_world_hint: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     read_only_hint: Option<bool>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 record! {
@@ -97,7 +99,7 @@ record! {
         #[schemars(with = "Vec<PropOut>")]
         configurable_props: Value = props(&c["configurable_props"]),
         #[schemars(with = "Option<AnnotationsOut>")]
-        annotations: Value = annotations(&c["annotations"]),
+        annotations: Option<Map<String, Value>> = annotations(&c["annotations"]),
         stash: () = (),
     }
 }
@@ -161,18 +163,25 @@ record! {
     }
 }
 
-/// What a component says of its effects.
-fn annotations(given: &Value) -> Value {
-    let Value::Object(given) = given else { return Value::Null };
-    let mut shown = given.clone();
+/// What a component says of its effects, as its author wrote it, but for hints of another type
+/// than they have: a client may rely on that.
+pub(crate) fn hints(given: &Value) -> Option<Map<String, Value>> {
+    let mut shown = given.as_object()?.clone();
     shown.retain(|name, value| match name.as_str() {
         "title" => value.is_string(),
-        "destructiveHint" | "idempotentHint" | "openWorldHint" | "readOnlyHint" => {
-            value.is_boolean()
-        }
-        _ => false,
+        name if HINTS.contains(&name) => value.is_boolean(),
+        _ => true,
     });
-    Value::Object(shown)
+    Some(shown)
+}
+
+const HINTS: [&str; 4] = ["destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint"];
+
+/// The same without what such clients do not know.
+fn annotations(given: &Value) -> Option<Map<String, Value>> {
+    let mut shown = hints(given)?;
+    shown.retain(|name, _| name == "title" || HINTS.contains(&name.as_str()));
+    Some(shown)
 }
 
 /// Definitions of props, each of a type that such clients know.

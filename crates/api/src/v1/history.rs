@@ -11,21 +11,23 @@ use futures::stream;
 use millrace_engine::{
     EngineError, Export, ExportFilter, Exported, RetentionView, Taken, error_chain,
 };
-use millrace_model::clock::Timestamp;
-use millrace_model::ids::{SourceId, WorkflowId};
+use millrace_model::ids::{RunId, SourceId, WorkflowId};
+use millrace_model::json::shown;
 use millrace_model::retention::Retention;
+use millrace_model::run::LogLine;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::contract::routes::{Gives, Route, get, put};
 use crate::contract::shape::{of, record};
-use crate::contract::table::{DEPLOY, ORG, READ, number, text};
+use crate::contract::table::{DEPLOY, ORG, READ, a, number, text};
 use crate::error::ApiError;
-use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
+use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter};
 use crate::fields::Fields;
-use crate::v1::events;
-use crate::v1::run_records::{self, LogLineOut};
+use crate::v1::events::EventSummaryOut;
+use crate::v1::run_records::{LogLineOut, RunOut};
+use crate::v1::runs::{GivenTime, owner, period};
 use crate::written_back::WrittenBack;
 use crate::{App, Cut};
 
@@ -47,27 +49,31 @@ record! {
     }
 }
 
-/// What a line of an export is.
+/// A line of an export; the last one is `end`, which counts the others.
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum LineKind {
-    /// A run.
-    Run,
-    /// A line of a log.
-    Log,
-    /// An event.
-    Event,
-    /// The last line.
-    End,
+#[serde(tag = "type", content = "data", rename_all = "lowercase")]
+pub(crate) enum ExportLineOut<'a> {
+    Run(Box<RunOut<'a>>),
+    Log(ExportedLogOut<'a>),
+    Event(EventSummaryOut),
+    End(ExportCountsOut),
 }
 
 record! {
-    /// A line of an export: `type` is `run`, `log`, `event`, and `end` for the last line, which
-    /// counts the others
-    ExportLineOut(kind: LineKind, data: Value) {
-        r#type: LineKind = kind,
-        #[schemars(with = "Map<String, Value>")]
-        data: Value = data,
+    /// A line of a log in an export, with the workflow or source that it is of
+    ExportedLogOut<'a>(owner: &'a str, run: &'a RunId, line: &'a LogLine) {
+        #[serde(flatten)]
+        line: LogLineOut<'a> = LogLineOut::new(line, Some(run)),
+        owner_id: &'a str = owner,
+    }
+}
+
+record! {
+    /// How many lines of each kind an export has
+    ExportCountsOut(counts: &Counts) {
+        runs: u64 = counts.runs,
+        logs: u64 = counts.logs,
+        events: u64 = counts.events,
     }
 }
 
@@ -92,8 +98,8 @@ pub(crate) fn routes() -> Vec<Route> {
         get("/export", READ, "Runs with their results, logs and events as they are at one moment, a JSON line for each", export)
             .takes(&[
                 text("owner_id", "Only of this workflow or source"),
-                number("from", "Accepted at or after, epoch milliseconds"),
-                number("to", "Accepted before, epoch milliseconds"),
+                a::<GivenTime>("from", "Accepted at or after: epoch milliseconds, or RFC 3339"),
+                a::<GivenTime>("to", "Accepted before, and after `from`"),
                 ORG,
             ])
             .gives(Gives::Lines(of::<ExportLineOut>())),
@@ -144,14 +150,9 @@ pub(crate) async fn export(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    let owner = query.params.text("owner_id")?;
-    if let Some(owner) = &owner
-        && owner.parse::<WorkflowId>().is_err()
-    {
-        id::<SourceId>("workflow or source", owner)?;
-    }
-    let time = |field| Ok::<_, ApiError>(query.params.number::<i64>(field)?.map(Timestamp));
-    let filter = ExportFilter { owner, from: time("from")?, to: time("to")? };
+    let owner = owner(&query.params)?;
+    let (from, to) = period(&query.params)?;
+    let filter = ExportFilter { owner, from, to };
     let Extension(Cut(cut)) = cut.unwrap_or_default();
     let export = app.engine.exports().begin(&caller, filter, cut).await?;
     let lines =
@@ -167,7 +168,7 @@ pub(crate) async fn export(
 }
 
 #[derive(Default)]
-struct Counts {
+pub(crate) struct Counts {
     runs: u64,
     logs: u64,
     events: u64,
@@ -244,35 +245,26 @@ impl Lines {
         // The body ends with this line, and with it the export's place: what was sent before is in
         // memory until it is written.
         self.export.taken().reach(self.sent).await;
-        let Counts { runs, logs, events } = self.counts;
         let mut text = Vec::new();
-        write_line(
-            &mut text,
-            &ExportLineOut::new(
-                LineKind::End,
-                json!({ "runs": runs, "logs": logs, "events": events }),
-            ),
-        );
+        write_line(&mut text, &ExportLineOut::End(ExportCountsOut::new(&self.counts)));
         Ok(text.into())
     }
 }
 
 impl Counts {
-    fn line(&mut self, piece: &Exported) -> ExportLineOut {
+    fn line<'a>(&mut self, piece: &'a Exported) -> ExportLineOut<'a> {
         match piece {
             Exported::Run(run) => {
                 self.runs += 1;
-                ExportLineOut::new(LineKind::Run, run_records::run(run))
+                ExportLineOut::Run(Box::new(RunOut::new(run, None, None)))
             }
             Exported::Log { owner, run_id, line } => {
                 self.logs += 1;
-                let mut shown = LogLineOut::show(line, Some(run_id));
-                shown["owner_id"] = json!(owner);
-                ExportLineOut::new(LineKind::Log, shown)
+                ExportLineOut::Log(ExportedLogOut::new(owner, run_id, line))
             }
             Exported::Event(event) => {
                 self.events += 1;
-                ExportLineOut::new(LineKind::Event, events::event(event))
+                ExportLineOut::Event(EventSummaryOut::new(event, shown(&event.payload)))
             }
         }
     }

@@ -14,7 +14,7 @@ use millrace_model::ids::{ComponentId, RegistryId};
 use millrace_model::page::Page;
 use millrace_model::registry::{FailedUpdate, Registry, Unindexed};
 use millrace_model::tenant::Caller;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::App;
 use crate::audit::unchanged;
@@ -26,6 +26,7 @@ use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
 use crate::fields::Fields;
 use crate::v1::components::{ComponentOut, FromRegistryOut, apps_of};
+use crate::v1::connect_records::{AnnotationsOut, hints};
 use crate::v1::names::{self, WouldGoOut, words};
 
 /// The largest archive: the whole public tree is a tenth of it.
@@ -117,7 +118,8 @@ record! {
         files: Option<OrNull<&'a CodeFiles>> = None,
         #[schemars(with = "Vec<PropOut>")]
         configurable_props: &'a [PropDef] = &m.props,
-        annotations: Option<&'a Value> = m.annotations.as_ref(),
+        #[schemars(with = "Option<AnnotationsOut>")]
+        annotations: Option<Map<String, Value>> = m.annotations.as_ref().and_then(hints),
         sample_emit: Option<&'a Value> = m.sample_emit.as_ref(),
         apps: Vec<&'a str> = apps_of(&m.props),
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -202,12 +202,7 @@ fn states(params: &Params) -> Result<RunFilter, ApiError> {
 
 /// All that runs of an organization are chosen by.
 pub(crate) fn filter(params: &Params) -> Result<RunFilter, ApiError> {
-    let owner = params.text("owner_id")?;
-    if let Some(owner) = &owner
-        && owner.parse::<WorkflowId>().is_err()
-    {
-        id::<SourceId>("workflow or source", owner)?;
-    }
+    let owner = owner(params)?;
     let kind = |text: String| {
         RunKind::parse(&text).ok_or_else(|| {
             ApiError::field(
@@ -233,8 +228,19 @@ pub(crate) fn filter(params: &Params) -> Result<RunFilter, ApiError> {
     })
 }
 
+/// The workflow or source that a filter names.
+pub(crate) fn owner(params: &Params) -> Result<Option<String>, ApiError> {
+    let owner = params.text("owner_id")?;
+    if let Some(owner) = &owner
+        && owner.parse::<WorkflowId>().is_err()
+    {
+        id::<SourceId>("workflow or source", owner)?;
+    }
+    Ok(owner)
+}
+
 /// The text of an id in a filter; one of another form names nothing.
-fn id_of<T: FromStr>(
+pub(crate) fn id_of<T: FromStr>(
     params: &Params,
     field: &str,
     what: &'static str,

@@ -3,10 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::SubscriptionKey;
-use millrace_model::ids::{AutoSubscriptionId, SubscriptionId};
+use millrace_engine::{EngineError, SubscriptionKey};
+use millrace_model::ids::{
+    AutoSubscriptionId, OrgId, SourceId, SubscriptionId, WebhookId, WorkflowId,
+};
 use millrace_model::subscription::{
-    AutoSubscription, ERRORS, LOGS, Subscription, SubscriptionFilter,
+    ALL_SOURCES, ALL_WORKFLOWS, AutoSubscription, ERRORS, LOGS, Subscription, SubscriptionFilter,
 };
 use serde_json::{Value, json};
 
@@ -164,6 +166,20 @@ pub(crate) async fn remove(
     Ok(Fields::default().data(shown))
 }
 
+/// Whether a text has the form of what emits; one of another form names nothing.
+fn is_emitter(text: &str) -> bool {
+    [ALL_WORKFLOWS, ALL_SOURCES].contains(&text) || text.parse::<OrgId>().is_ok() || is_owner(text)
+}
+
+/// The same of what listens.
+fn is_listener(text: &str) -> bool {
+    text.parse::<WebhookId>().is_ok() || is_owner(text)
+}
+
+fn is_owner(text: &str) -> bool {
+    text.parse::<WorkflowId>().is_ok() || text.parse::<SourceId>().is_ok()
+}
+
 /// The whole list has no `page_info`, and records of four fields (facts 1.1).
 pub(crate) async fn list(
     State(app): State<App>,
@@ -171,8 +187,14 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let given = |field| query.params.text(field).map(|id| id.filter(|id| !id.is_empty()));
-    let which =
-        SubscriptionFilter { emitter: given("emitter_id")?, listener: given("listener_id")? };
+    let (emitter, listener) = (given("emitter_id")?, given("listener_id")?);
+    if let Some(id) = emitter.as_deref().filter(|id| !is_emitter(id)) {
+        return Err(EngineError::not_found("emitter", id).into());
+    }
+    if let Some(id) = listener.as_deref().filter(|id| !is_listener(id)) {
+        return Err(EngineError::not_found("listener", id).into());
+    }
+    let which = SubscriptionFilter { emitter, listener };
     let subscriptions = app.engine.subscriptions();
     if given("limit")?.is_none() && query.page.cursors().next().is_none() {
         let all = subscriptions.list(&caller, &which).await?;

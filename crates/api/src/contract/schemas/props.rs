@@ -10,7 +10,7 @@ use crate::contract::shape::reference;
 
 /// Fields of a definition, each of which may be absent: name and type. Types: `string`, `number`,
 /// `boolean`, `=a,b` for one of these words, `json` for any JSON, `object` for an object of it,
-/// `list` and `strings` for lists.
+/// `options` and `strings` for lists.
 type Fields = &'static [(&'static str, &'static str)];
 
 /// Fields that a prop of any type may have.
@@ -26,7 +26,7 @@ const OF_EACH_PROP: Fields = &[
     ("useQuery", "boolean"),
     ("dependsOn", "strings"),
     ("withLabel", "boolean"),
-    ("options", "list"),
+    ("options", "options"),
 ];
 
 /// Props by their types: the schema's name, what it is, the types, and the fields of these alone.
@@ -143,7 +143,12 @@ fn schema(kind: &str) -> Value {
     match kind {
         "json" => reference("Json"),
         "object" => reference("JsonObject"),
-        "list" => json!({ "type": "array", "items": reference("Json") }),
+        // Each is a value, or an object with its label beside it.
+        "options" => {
+            let kinds = ["string", "number", "boolean"].map(|kind| json!({ "type": kind }));
+            let any_of = [kinds.as_slice(), &[reference("JsonObject")]].concat();
+            json!({ "type": "array", "items": { "anyOf": any_of } })
+        }
         "strings" => json!({ "type": "array", "items": { "type": "string" } }),
         _ => match kind.strip_prefix('=') {
             Some(words) => {
