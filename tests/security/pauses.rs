@@ -143,22 +143,24 @@ async fn no_prefix_and_no_cursor_tells_a_code_that_a_key_or_path_has() {
         let request = server.raw(Method::GET, &format!("/v1{path}")).query(query);
         answer(request.bearer_auth(key)).await
     };
+    // Page by page, as any list.
+    let page_by_page = async |path: &str, field: &str| {
+        let (mut shown, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = ask(&reads, path, &[("limit", "1"), ("after", &after)]).await.json;
+            let Some(item) = page["data"].get(0) else { return shown };
+            shown.push(item[field].as_str().expect("a text").to_owned());
+            after = page["page_info"]["end_cursor"].as_str().expect("a cursor").to_owned();
+            assert!(shown.len() < 9, "{shown:?}");
+        }
+    };
     let masked = format!("{head}{}", "x".repeat(code.len()));
     let keys = format!("/data_stores/{}/keys", id(&store));
     for (path, field, second) in [
         (keys.as_str(), "key", format!("{masked}/b")),
         ("/file_stores/files/files", "path", format!("{masked}xx")),
     ] {
-        // Page by page, as any list.
-        let (mut shown, mut after) = (Vec::new(), String::new());
-        loop {
-            let page = ask(&reads, path, &[("limit", "1"), ("after", &after)]).await.json;
-            let Some(item) = page["data"].get(0) else { break };
-            shown.push(item[field].as_str().expect("a text").to_owned());
-            after = page["page_info"]["end_cursor"].as_str().expect("a cursor").to_owned();
-            assert!(shown.len() < 5, "{shown:?}");
-        }
-        assert_eq!(shown, ["a", &masked, &second, "z"], "{path}");
+        assert_eq!(page_by_page(path, field).await, ["a", &masked, &second, "z"], "{path}");
         // Each guess is answered as the others are.
         let guesses = code.chars().take(1).chain("!0:Aa~_-%".chars());
         let guesses: Vec<String> = guesses.map(|next| format!("{head}{next}")).collect();
@@ -182,4 +184,27 @@ async fn no_prefix_and_no_cursor_tells_a_code_that_a_key_or_path_has() {
     assert_eq!(fits["page_info"]["total_count"], 2, "what is shown is searched");
     let fits = ask(&both, &keys, &[("prefix", &token[..head.len() + 2])]).await.json;
     assert_eq!(fits["page_info"]["total_count"], 2, "who may resume it is told");
+    // Those that look alike are shown one by one, wherever a page ends.
+    for other in ["0", "Z", "z"] {
+        let alike = format!("{head}{}", other.repeat(code.len()));
+        let path = format!("/data_stores/{}/record", id(&store));
+        server.put(&path, &json!({ "key": alike, "value": 1 })).await.data();
+        let file = server.raw(Method::PUT, "/v1/file_stores/files/files").query(&[("path", alike)]);
+        assert_eq!(answer(file.bearer_auth(&server.api_key).body("x")).await.status, 200);
+    }
+    for (path, field) in [(keys.as_str(), "key"), ("/file_stores/files/files", "path")] {
+        let at_once = ask(&reads, path, &[("limit", "100")]).await.json;
+        let at_once: Vec<_> = at_once["data"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|item| item[field].as_str())
+            .collect();
+        assert_eq!(at_once.iter().filter(|shown| **shown == masked).count(), 4, "{path}");
+        assert_eq!(page_by_page(path, field).await, at_once, "{path}");
+        for nth in ["0", "x", "-1", ""] {
+            let told = ask(&reads, path, &[("after", &format!("{masked}\0{nth}"))]).await;
+            assert_eq!(told.refusal(), (422, "unknown_cursor"), "{path} {nth}: {}", told.text);
+        }
+    }
 }

@@ -189,7 +189,7 @@ pub(crate) async fn keys(
         with_values: query.params.flag("values")?.unwrap_or(false),
     };
     let listing = app.engine.data_stores().keys(&caller, &which, asked).await?;
-    let shown = |view: &KeyView| (view.key.clone(), DataStoreKeyOut::show(view));
+    let shown = |view: &KeyView| (view.cursor.clone(), DataStoreKeyOut::show(view));
     let items = listing.items.iter().map(shown).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))
 }

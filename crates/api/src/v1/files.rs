@@ -105,11 +105,14 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let after = query.forward()?.unwrap_or_default();
-    let (total, files) = app.engine.stored_files(&caller, &store, &after, query.page.limit).await?;
-    Ok(Fields::of(&query.params).list(
-        total,
-        files.iter().map(|file| (file.path.clone(), StoredFileOut::show(file))).collect(),
-    ))
+    let (total, files, cursor) =
+        app.engine.stored_files(&caller, &store, &after, query.page.limit).await?;
+    let mut items: Vec<_> =
+        files.iter().map(|file| (file.path.clone(), StoredFileOut::show(file))).collect();
+    if let Some(last) = items.last_mut() {
+        last.0 = cursor;
+    }
+    Ok(Fields::of(&query.params).list(total, items))
 }
 
 /// What is in a file. Code wrote it: a browser keeps it, and never shows it as a page of this

@@ -33,6 +33,8 @@ pub struct AskedKeys {
 /// A key of a data store as shown.
 #[derive(Clone, Debug)]
 pub struct KeyView {
+    /// What names its place in the list.
+    pub cursor: String,
     /// The key.
     pub key: String,
     /// Its value, where it is asked for and there still.
@@ -54,10 +56,56 @@ fn sees_codes(caller: &Caller) -> bool {
     caller.scopes.allow(Scope::Invoke)
 }
 
+/// Separates a key as it is shown from its number among those that look alike. It ends a code, and
+/// stands in hardly any key.
+const NTH: char = '\0';
+
+/// The cursor of a key that ends a page: the key, or, where others behind it are shown as it is,
+/// with its number among these.
+async fn cursor_of<F>(
+    caller: &Caller,
+    key: &str,
+    keys_after: impl Fn(String) -> F,
+) -> Result<String, EngineError>
+where
+    F: Future<Output = StoreResult<Vec<String>>>,
+{
+    let Some(start) = before_code(key).filter(|_| !sees_codes(caller)) else {
+        return Ok(key.to_owned());
+    };
+    let alike = alike(start, &masked(key), keys_after).await?;
+    let at = alike.iter().position(|other| other == key);
+    Ok(match at.filter(|at| at + 1 < alike.len()) {
+        Some(at) => format!("{}{NTH}{}", masked(key), at + 1),
+        None => key.to_owned(),
+    })
+}
+
+/// The keys that begin so and are shown as `shown`, in order.
+async fn alike<F>(
+    start: &str,
+    shown: &str,
+    keys_after: impl Fn(String) -> F,
+) -> Result<Vec<String>, EngineError>
+where
+    F: Future<Output = StoreResult<Vec<String>>>,
+{
+    let (mut after, mut alike) = (start.to_owned(), Vec::new());
+    loop {
+        let keys = keys_after(after).await?;
+        let next = keys.last().filter(|last| last.starts_with(start)).cloned();
+        alike.extend(keys.into_iter().filter(|key| masked(key) == shown));
+        match next {
+            Some(last) => after = last,
+            None => return Ok(alike),
+        }
+    }
+}
+
 /// The key that a cursor names: keys are ordered as they are stored, and one with a code is shown
-/// with another text in its place. The last one that is shown so, as a page ends with it at the
-/// latest. `UnknownCursor` where none is: a cursor within a code would tell by its place how the
-/// code goes on.
+/// with another text in its place. Of several that are shown so, the one with the cursor's number,
+/// or the last. `UnknownCursor` where none is: a cursor within a code would tell by its place how
+/// the code goes on.
 async fn named_by<F>(
     caller: &Caller,
     cursor: String,
@@ -69,15 +117,15 @@ where
     let Some(start) = before_code(&cursor).filter(|_| !sees_codes(caller)) else {
         return Ok(cursor);
     };
-    let (mut after, mut named) = (start.to_owned(), None);
-    loop {
-        let keys = keys_after(after).await?;
-        named = keys.iter().rfind(|key| masked(key) == cursor).cloned().or(named);
-        match keys.last().filter(|last| last.starts_with(start)) {
-            Some(last) => after = last.clone(),
-            None => return named.ok_or_else(|| EngineError::unknown_cursor("after")),
-        }
-    }
+    let (shown, nth) = match cursor.split_once(NTH) {
+        Some((shown, nth)) => (shown, nth.parse().ok()),
+        None => (cursor.as_str(), Some(usize::MAX)),
+    };
+    let mut alike = alike(start, shown, keys_after).await?;
+    let nth = nth.filter(|nth| *nth > 0).map(|nth| nth.min(alike.len()));
+    nth.and_then(|nth| nth.checked_sub(1))
+        .map(|at| alike.swap_remove(at))
+        .ok_or_else(|| EngineError::unknown_cursor("after"))
 }
 
 impl DataStores {
@@ -101,7 +149,7 @@ impl DataStores {
             self.ctx.store.data_store_keys(&id, page)
         };
         let after = match after {
-            Some(cursor) => Some(named_by(caller, cursor, keys_after).await?),
+            Some(cursor) => Some(named_by(caller, cursor, &keys_after).await?),
             None => None,
         };
         let page = DataStorePage { after, prefix: prefix.clone(), limit, now };
@@ -113,22 +161,26 @@ impl DataStores {
             } else {
                 None
             };
-            items.push(KeyView { key, value: entry.map(|entry| beginning(&entry.value)) });
+            let value = entry.map(|entry| beginning(&entry.value));
+            items.push(KeyView { cursor: key.clone(), key, value });
+        }
+        if let Some(last) = items.last_mut() {
+            last.cursor = cursor_of(caller, &last.key, &keys_after).await?;
         }
         Ok(Listing::of(items, self.ctx.store.data_store_size(&id, &prefix, now).await?))
     }
 }
 
 impl Engine {
-    /// Files of a store in the order of their paths, after one; and how many there are. No cursor
-    /// looks behind what the caller is shown of a path.
+    /// Files of a store in the order of their paths, after one, with the cursor of the last; and how
+    /// many there are. No cursor looks behind what the caller is shown of a path.
     pub async fn stored_files(
         &self,
         caller: &Caller,
         store: &str,
         after: &str,
         limit: u32,
-    ) -> Result<(u64, Vec<StoredFile>), EngineError> {
+    ) -> Result<(u64, Vec<StoredFile>, String), EngineError> {
         file::check_name(store).map_err(|e| EngineError::invalid("store", e.to_string()))?;
         let there = self
             .0
@@ -143,10 +195,12 @@ impl Engine {
             let files = stored.stored_files(org, store, &after, PAGE).await?;
             Ok(files.into_iter().map(|file| file.path).collect())
         };
-        let after = named_by(caller, after.to_owned(), paths_after).await?;
-        Ok((
-            u64::try_from(there.files).unwrap_or(0),
-            self.0.store.stored_files(&caller.org_id, store, &after, limit).await?,
-        ))
+        let after = named_by(caller, after.to_owned(), &paths_after).await?;
+        let files = stored.stored_files(org, store, &after, limit).await?;
+        let cursor = match files.last() {
+            Some(last) => cursor_of(caller, &last.path, &paths_after).await?,
+            None => String::new(),
+        };
+        Ok((u64::try_from(there.files).unwrap_or(0), files, cursor))
     }
 }
