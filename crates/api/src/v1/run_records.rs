@@ -195,7 +195,7 @@ record! {
 enum LiveStatus {
     /// It began.
     Running,
-    /// It ended.
+    /// It ended well; of one that failed the record of the run says so.
     Finished,
 }
 

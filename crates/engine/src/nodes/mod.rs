@@ -13,7 +13,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, OrgId, RunId};
-use millrace_model::run::{LogLine, RunResult};
+use millrace_model::run::{LogLine, RunResult, RunStatus, StepResult};
 use millrace_store::{Changed, EventAt, NodeMessage, Notification, StoreResult};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -346,7 +346,10 @@ impl Engine {
             .and_then(|text| millrace_model::json::from_str::<RunResult>(text).ok())
             .map(|result| result.steps)
             .unwrap_or_default();
-        for step in steps.iter().skip(before.steps) {
+        // The record of the run says which step failed: a step without its end would be shown as
+        // one that goes on.
+        let ended = |step: &&StepResult| step.status != RunStatus::Failed;
+        for step in steps.iter().skip(before.steps).filter(ended) {
             let end = step.duration_ms.map(|duration_ms| {
                 std::sync::Arc::new(StepEnd { duration_ms, exports: step.exports.get().to_owned() })
             });
