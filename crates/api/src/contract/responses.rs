@@ -12,7 +12,7 @@ pub(crate) fn responses(route: &Route) -> Value {
         Gives::List(shape) => {
             let items = reference(&shape.name());
             let mut list = data(json!({ "type": "array", "items": items }));
-            if route.params.iter().any(|param| param.name == "limit") {
+            if route.params.iter().any(|param| param.name == "after") {
                 list["properties"]["page_info"] = reference("PageInfo");
             }
             ("application/json", list)

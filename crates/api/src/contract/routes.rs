@@ -158,6 +158,7 @@ impl Route {
     fn shown(&self, schemas: &Map<String, Value>) -> Vec<String> {
         let shape = match self.gives {
             Gives::One(shape) | Gives::Page(shape) => shape,
+            Gives::List(shape) if self.params.iter().any(|param| param.name == "include") => shape,
             _ => return Vec::new(),
         };
         let other = self.or.map(|(_, shape)| shape);

@@ -13,7 +13,7 @@ use millrace_model::subscription::{
 use serde_json::{Value, json};
 
 use crate::App;
-use crate::contract::routes::{Gives, PAGE, Route, delete, get, post, put};
+use crate::contract::routes::{FIELDS, Gives, PAGE, Route, delete, get, post, put};
 use crate::contract::shape::{OrNull, of, record};
 use crate::contract::table::{DEPLOY, EVENT_NAME, READ, text, word};
 use crate::error::ApiError;
@@ -120,7 +120,11 @@ fn listed(route: Route) -> Route {
         text("emitter_id", "Those of this emitter: an id, `p_*` or `dc_*`"),
         text("listener_id", "Those of this listener"),
     ];
-    route.takes(&filters).takes(PAGE).gives(Gives::List(of::<ListedSubscriptionOut>()))
+    route
+        .takes(&filters)
+        .takes(PAGE)
+        .takes(FIELDS)
+        .gives(Gives::List(of::<ListedSubscriptionOut>()))
 }
 
 fn key(params: &Params) -> Result<SubscriptionKey, ApiError> {
@@ -198,11 +202,13 @@ pub(crate) async fn list(
     let subscriptions = app.engine.subscriptions();
     if given("limit")?.is_none() && query.page.cursors().next().is_none() {
         let all = subscriptions.list(&caller, &which).await?;
-        let data: Vec<Value> = all.iter().map(|s| ListedSubscriptionOut::show(s, None)).collect();
+        let fields = Fields::of(&query.params);
+        let shown = |s| fields.apply(ListedSubscriptionOut::show(s, None));
+        let data: Vec<Value> = all.iter().map(shown).collect();
         return Ok(Json(json!({ "data": data })).into_response());
     }
     let listing = subscriptions.page(&caller, &which, &query.page).await?;
-    Ok(Fields::default().records(listing, |listed| {
+    Ok(Fields::of(&query.params).records(listing, |listed| {
         let names = (listed.emitter_name.as_deref(), listed.listener_name.as_deref());
         ListedSubscriptionOut::show(&listed.subscription, Some(names))
     }))
