@@ -1,10 +1,11 @@
 //! Retention of history: by age, with the server's clock held.
 
 use millrace_tests::cluster::cluster;
+use millrace_tests::openapi::misfit;
 use millrace_tests::receiver::{Does, Receiver};
 use millrace_tests::{Client, Server, answer, endpoint, id};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Noon of a day.
 const NOON: i64 = 1_767_182_400_000;
@@ -138,4 +139,24 @@ async fn how_much_is_kept_has_a_ceiling_of_the_operator() {
         (&kept["keep_days"], &kept["kept_days"], &kept["kept_count"]),
         (&json!(40), &json!(7), &json!(null))
     );
+}
+
+#[tokio::test]
+async fn r2_32_each_line_of_an_export_is_as_the_document_says_for_its_type() {
+    let server = Server::shared().await;
+    let source = server.source(SOURCE, json!({})).await;
+    answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "id": 1 }))).await;
+    let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
+    server.until("its run", &runs, |l| l["page_info"]["total_count"] == 1).await;
+    let export = server.raw(Method::GET, &format!("/v1/export?owner_id={}", id(&source)));
+    let export = answer(export.bearer_auth(&server.api_key)).await.text;
+    let mut types = Vec::new();
+    for line in export.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(misfit(&server.document, "ExportLine", &line), None, "{line}");
+        types.push(line["type"].as_str().expect("a type").to_owned());
+    }
+    types.sort();
+    types.dedup();
+    assert_eq!(types, ["end", "event", "log", "run"]);
 }

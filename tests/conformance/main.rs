@@ -54,4 +54,5 @@ mod subscription_pages;
 mod system;
 mod terminal;
 mod terminal_values;
+mod while_activating;
 mod workflow_files;
