@@ -20,7 +20,7 @@ use crate::contract::table::{FULL, ORG, a, text};
 use crate::error::{ApiError, RequestId};
 use crate::extract::{Auth, ListQuery, Params, query};
 use crate::fields::Fields;
-use crate::v1::runs::{GivenTime, id_of, period};
+use crate::v1::filters::{GivenTime, id_of, period};
 
 /// How the templates of routes end that take a `POST` and change nothing.
 const ASKING: &[&str] = &["/configure", "/props"];

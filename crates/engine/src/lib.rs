@@ -126,7 +126,7 @@ pub use tenants::apps::{AppFilter, NewApp};
 pub use tenants::audit::AuditAction;
 pub use tenants::key_watch::KeyWatch;
 pub use tenants::keyring::{MasterKeyError, MasterKeys};
-pub use tenants::keys::{Keys, NewApiKey, UpdateApiKey, check_scope};
+pub use tenants::keys::{GRACE_MAX, Keys, NewApiKey, RATE_MAX, UpdateApiKey, check_scope};
 pub use tenants::links::{LinkAnswer, NewLink};
 pub use tenants::oauth::connect::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;

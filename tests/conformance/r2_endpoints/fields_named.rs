@@ -195,6 +195,9 @@ async fn r1_2_every_route_that_shows_records_lets_their_fields_be_chosen() {
     assert!(tried > 80, "{tried}");
 }
 
+const TIMED: &str =
+    "export default { name: 't', version: '1', props: { timer: '$.interface.timer' }, run() {} };";
+
 #[tokio::test]
 async fn r1_1_details_name_the_field_also_of_conflicts_of_schedules_and_within_objects() {
     let server = Server::shared().await;
@@ -207,6 +210,25 @@ async fn r1_1_details_name_the_field_also_of_conflicts_of_schedules_and_within_o
         ("/workflows", named, (409, "taken"), "name"),
         ("/data_stores", json!({ "name": "named-twice" }), (409, "taken"), "name"),
         ("/workflows", timer(json!({ "cron": "x y" })), (422, "invalid_schedule"), "triggers[0]"),
+        (
+            "/workflows",
+            json!({ "triggers": [{ "type": "http" }, { "type": "timer", "props": { "cron": "0 0 30 2 *" } }] }),
+            (422, "invalid_schedule"),
+            "triggers[1]",
+        ),
+        (
+            "/sources",
+            json!({ "component_code": TIMED, "configured_props": { "timer": { "cron": "0 0 30 2 *" } } }),
+            (422, "invalid_props"),
+            "configured_props",
+        ),
+        (
+            "/workflows",
+            json!({ "steps": [{ "namespace": "a" }] }),
+            (422, "missing_field"),
+            "steps[0].code",
+        ),
+        ("/replays", json!({}), (422, "missing_field"), "workflow_id"),
         ("/runs/cancel", cancel(json!({ "status": "x" })), (422, "invalid_field"), "filter.status"),
         ("/runs/cancel", cancel(json!({ "min_ms": -1 })), (422, "invalid_field"), "filter.min_ms"),
         ("/runs/cancel", cancel(json!({ "from": "x" })), (422, "invalid_field"), "filter.from"),

@@ -97,6 +97,14 @@ impl Route {
         self.takes(I::PARAMS)
     }
 
+    /// Bounds of a number among its parameters.
+    pub(crate) fn bounds(mut self, name: &str, least: u32, most: u32) -> Self {
+        for param in self.params.iter_mut().filter(|param| param.name == name) {
+            *param = param.within(least, most);
+        }
+        self
+    }
+
     pub(crate) fn in_query(self) -> Self {
         Self { in_query: true, ..self }
     }

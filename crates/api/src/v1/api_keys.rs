@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{NewApiKey, UpdateApiKey};
+use millrace_engine::{GRACE_MAX, NewApiKey, RATE_MAX, UpdateApiKey};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{ApiKeyId, UserId};
 use millrace_model::tenant::{ApiKey, Scope, Scopes};
@@ -84,6 +84,7 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         post("/api_keys", FULL, "Make a key; the key is shown this once", create)
             .reads::<NewApiKey>()
+            .bounds("rate_per_minute", 1, RATE_MAX)
             .takes(&[ORG])
             .gives(Gives::One(of::<NewApiKeyOut>())),
         get("/api_keys", FULL, "The organization's keys, newest first; never the keys themselves", list)
@@ -101,6 +102,7 @@ pub(crate) fn routes() -> Vec<Route> {
         ),
         post("/api_keys/{id}/rotate", FULL, "Put a new key in its place, shown this once", rotate)
             .reads::<RotateIn>()
+            .bounds("grace_seconds", 0, GRACE_MAX.as_secs() as u32)
             .gives(Gives::One(of::<NewApiKeyOut>())),
         post(
             "/master_key/rotate",

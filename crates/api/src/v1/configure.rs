@@ -62,7 +62,7 @@ pub(crate) fn routes() -> Vec<Route> {
             text("id", "A saved component's id, a key, or the id of a deployed source"),
             text("prop_name", "The prop").required(),
             values,
-            number("page", "Counts from 0"),
+            number("page", "Counts from 0").at_least(0),
             PREV_CONTEXT,
             text("query", "What was typed to search"),
             DYNAMIC_PROPS,

@@ -17,7 +17,7 @@ use crate::contract::table::{DEPLOY, READ, number, text, word};
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
 use crate::fields::Fields;
-use crate::v1::runs::time;
+use crate::v1::filters::time;
 use crate::written_back::WrittenBack;
 
 record! {

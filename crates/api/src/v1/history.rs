@@ -26,8 +26,8 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter};
 use crate::fields::Fields;
 use crate::v1::events::EventSummaryOut;
+use crate::v1::filters::{GivenTime, owner, period};
 use crate::v1::run_records::{LogLineOut, RunOut};
-use crate::v1::runs::{GivenTime, owner, period};
 use crate::written_back::WrittenBack;
 use crate::{App, Cut};
 
@@ -82,11 +82,13 @@ pub(crate) fn routes() -> Vec<Route> {
         number(
             "keep_days",
             "Days after which its settled runs and its events go; null: as the server says",
-        ),
+        )
+        .within(1, Retention::DAYS_MAX),
         number(
             "keep_count",
             "How many of its newest runs, and of its newest events, stay; null: as the server says",
-        ),
+        )
+        .within(1, Retention::COUNT_MAX),
     ];
     let about = "How much history of it is kept";
     let set = "Set how much history of it is kept; what is absent stays as it is";

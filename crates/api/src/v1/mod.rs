@@ -15,6 +15,7 @@ pub(crate) mod error_groups;
 pub(crate) mod events;
 pub(crate) mod feed;
 pub(crate) mod files;
+pub(crate) mod filters;
 pub(crate) mod history;
 pub(crate) mod mail;
 pub(crate) mod members;

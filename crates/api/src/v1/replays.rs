@@ -19,7 +19,8 @@ use crate::contract::table::{FILTER, INVOKE, ORG, READ, a, flag, text, word};
 use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, emitter, encode_cursor, id};
 use crate::fields::Fields;
-use crate::v1::runs::{GivenTime, given_filter, period, version};
+use crate::v1::filters::{GivenTime, period};
+use crate::v1::runs::{given_filter, version};
 
 record! {
     /// A replay of many runs
@@ -173,10 +174,16 @@ pub(crate) async fn create(
         (Some(workflow), None) => Some(emitter::<WorkflowId>(workflow)?),
         (None, Some(source)) => Some(emitter::<SourceId>(source)?),
         (None, None) if filter.is_some() || runs.is_some() => None,
-        _ => {
+        (None, None) => {
+            return Err(ApiError::missing(
+                "workflow_id",
+                "whose runs are replayed; or give `source_id`, `runs` or `filter`",
+            ));
+        }
+        (Some(_), Some(_)) => {
             return Err(ApiError::field(
                 "workflow_id",
-                "exactly one of `workflow_id` and `source_id` is required: whose runs are replayed; or `runs`, or `filter`",
+                "`workflow_id` and `source_id` exclude each other: give one of them",
             ));
         }
     };

@@ -25,8 +25,8 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Path, emitter, id};
 use crate::room::PageMemory;
+use crate::v1::filters;
 use crate::v1::run_records::{self, LiveStepOut, LogLineOut};
-use crate::v1::runs;
 use crate::v1::sse::{Lasting, lag_frame, lasting, respond};
 
 /// How often the run is looked at though nothing was heard: another server may have it.
@@ -218,7 +218,7 @@ pub(crate) async fn runs<E: Emitter>(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
-    let from = runs::time(&query.params, "from")?;
+    let from = filters::time(&query.params, "from")?;
     // Listened to before the runs are read, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
     let (shown, waiting) = (HashMap::new(), VecDeque::new());

@@ -120,7 +120,7 @@ pub(crate) fn routes() -> Vec<Route> {
         put(
             "/users/me/preferences",
             ANY,
-            "Write what the person prefers, in the place of what was there",
+            "Write what the person prefers, in the place of what was there; a key needs `full`",
             set_preferences,
         )
         .reads::<PreferencesIn>()

@@ -22,6 +22,7 @@ pub(crate) mod settings;
 pub(crate) mod source_settings;
 mod source_versions;
 pub(crate) mod sources;
+mod step_code;
 mod step_views;
 pub(crate) mod subscriptions;
 mod ticks;

@@ -12,13 +12,13 @@ use millrace_model::workflow::{Step, Trigger, Workflow, WorkflowVersion};
 use serde_json::{Value, json};
 
 use crate::checks::checked_note;
-use crate::deploy::language::{JAVASCRIPT, entry_in_language};
 use crate::deploy::requests::{SHOWN_OF_SOURCES, StepRequest, TriggerRequest};
 use crate::deploy::settings::settings_of;
+use crate::deploy::step_code::step_code;
 use crate::deploy::updates::UpdateWorkflow;
 use crate::tenants::request_secrets::keep_credentials;
 use crate::tenants::secrets::keep_sealed;
-use crate::{CodeRef, Engine, EngineError};
+use crate::{Engine, EngineError};
 
 /// Steps of a workflow.
 const STEPS_MAX: usize = 100;
@@ -400,33 +400,6 @@ fn check_namespace(field: &str, name: &str) -> Result<(), EngineError> {
             "`{shown}` is not a name for a step; allowed are up to 64 letters, digits and `_`, not starting with a digit, and not `trigger`"
         ),
     ))
-}
-
-fn step_code(field: &str, request: &StepRequest) -> Result<CodeRef, EngineError> {
-    match (&request.code, &request.component_key, &request.component_id) {
-        (Some(code), None, None) => Ok(CodeRef::Code {
-            code: code.clone(),
-            files: request.code_files.clone().unwrap_or_default(),
-            entry: entry_in_language(
-                Some(request.code_entry.clone().unwrap_or_else(|| request.namespace.clone())),
-                "",
-                request.language.as_deref(),
-            )?,
-            is_javascript: request.language.as_deref() == Some(JAVASCRIPT),
-            url: None,
-        }),
-        (None, Some(key), None) => Ok(CodeRef::Key(key.clone())),
-        (None, None, Some(id)) => {
-            Ok(CodeRef::Component(id.parse().map_err(|_| EngineError::not_found("component", id))?))
-        }
-        _ => Err(EngineError::invalid(
-            field,
-            format!(
-                "the step `{}` needs exactly one of `code`, `component_key` and `component_id`",
-                request.namespace
-            ),
-        )),
-    }
 }
 
 /// A step's own code may be a bare `defineComponent({ run })`; a published action is checked when

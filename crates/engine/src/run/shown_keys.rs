@@ -172,8 +172,8 @@ impl DataStores {
 }
 
 impl Engine {
-    /// Files of a store in the order of their paths, after one, with the cursor of the last; and how
-    /// many there are. No cursor looks behind what the caller is shown of a path.
+    /// How many files a store has, and those after a path in the order of their paths, with the
+    /// cursor of the last. No cursor looks behind what the caller is shown of a path.
     pub async fn stored_files(
         &self,
         caller: &Caller,

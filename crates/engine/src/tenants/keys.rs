@@ -34,7 +34,9 @@ const BUCKETS_MAX: usize = 20_000;
 /// Keys of one organization.
 const KEYS_MAX: u64 = 1_000;
 /// How long a rotated key may go on at most.
-const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+pub const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The most requests a minute that a key may have.
+pub const RATE_MAX: u32 = 1_000_000;
 
 /// A key to be made.
 #[derive(Clone, Debug)]
@@ -350,7 +352,7 @@ pub(crate) fn key_name(name: &str) -> Result<String, EngineError> {
 /// `max`: what the operator allows.
 fn check_rate(rate: Option<u32>, max: u32) -> Result<(), EngineError> {
     match rate {
-        Some(rate) if (max.saturating_add(1)..=1_000_000).contains(&rate) => {
+        Some(rate) if (max.saturating_add(1)..=RATE_MAX).contains(&rate) => {
             Err(EngineError::invalid(
                 "rate_per_minute",
                 format!(
@@ -358,9 +360,9 @@ fn check_rate(rate: Option<u32>, max: u32) -> Result<(), EngineError> {
                 ),
             ))
         }
-        Some(rate) if !(1..=1_000_000).contains(&rate) => Err(EngineError::invalid(
+        Some(rate) if !(1..=RATE_MAX).contains(&rate) => Err(EngineError::invalid(
             "rate_per_minute",
-            format!("`rate_per_minute` is {rate}, allowed are 1 to 1000000 requests"),
+            format!("`rate_per_minute` is {rate}, allowed are 1 to {RATE_MAX} requests"),
         )),
         _ => Ok(()),
     }

@@ -183,7 +183,7 @@ fn forms(about: &[Param]) -> Vec<Route> {
         };
         let more = [
             text("prop_name", "The prop").required(),
-            number("page", "Counts from 0"),
+            number("page", "Counts from 0").at_least(0),
             PREV_CONTEXT,
             text("query", "What was typed to search"),
         ];

@@ -18,8 +18,8 @@ use crate::audit;
 use crate::contract::routes::{FIELDS, Gives, Kind, Needs, PAGE, Param, Route, get, limit};
 use crate::contract::shape::{Shape, of};
 use crate::v1::events::{EventSummaryOut, RemovedOut};
+use crate::v1::filters::GivenTime;
 use crate::v1::run_records::{LiveStepOut, LogLineOut, RunOut};
-use crate::v1::runs::GivenTime;
 use crate::v1::{
     accounts, api_keys, apps, components, configure, data_stores, domains, error_groups, files,
     history, mail, members, names, oauth_clients, registries, replays, session, sources, sse,

@@ -19,10 +19,11 @@ use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put}
 use crate::contract::schemas::JsonOut;
 use crate::contract::shape::of;
 use crate::v1::events::EventSummaryOut;
+use crate::v1::filters::GivenTime;
 use crate::v1::replays::ReplayOut;
 use crate::v1::run_records::{ChangedRunOut, ListedRunOut, LiveStepOut, LogLineOut, RunOut};
 use crate::v1::run_stats::RunStatsOut;
-use crate::v1::runs::{CancelledRunsOut, GivenTime};
+use crate::v1::runs::CancelledRunsOut;
 use crate::v1::schedules::ScheduleTimesOut;
 use crate::v1::workflow_records::{DeploymentOut, WorkflowOut};
 use crate::v1::{events, run_stats, run_stream, runs, schedules, sse, stream, workflows};
