@@ -26,7 +26,7 @@ test("pages of an organization with nothing in it", async ({ browser }) => {
     ["members", "/settings/members", "Settings"],
   ];
   await page.goto("/");
-  await expect(page.getByRole("heading", { name: "Nothing turns yet. Let something in." })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Nothing is running yet. Send a first event." })).toBeVisible();
   await expect(page.getByRole("navigation", { name: "Main" })).toMatchAriaSnapshot({ name: "navigation.aria.yml" });
   for (const [name, path, heading] of pages) {
     await page.goto(path);
@@ -50,7 +50,7 @@ test("the builder, its deploy, a failed run and its replay", async ({ page, serv
   await expect(page.getByRole("dialog")).toMatchAriaSnapshot({ name: "add-step.aria.yml" });
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Deploy…" }).click();
-  await expect(page.getByRole("dialog")).toContainText("Nothing differs from what is live");
+  await expect(page.getByRole("dialog")).toContainText("No changes from the live version");
   await expect(page.getByRole("dialog")).toMatchAriaSnapshot({ name: "deploy.aria.yml" });
 
   await page.goto(`/runs/${run}`);

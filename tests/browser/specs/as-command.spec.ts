@@ -35,7 +35,7 @@ test("the link of a run names its organization", async ({ page, server, context 
   const made = await workflow(server, "Linked", { one: step("return 1;") });
   const run = await send(server, made, { n: 1 });
   await page.goto(`/runs/${run}`);
-  await page.getByRole("button", { name: "Copy the link" }).click();
+  await page.getByRole("button", { name: "Copy link" }).click();
   await expect(page.getByText("Link copied")).toBeVisible();
   const url = new URL(await page.evaluate(() => navigator.clipboard.readText()));
   expect(url.pathname).toBe(`/runs/${run}`);

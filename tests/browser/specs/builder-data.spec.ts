@@ -121,14 +121,14 @@ test("a test is watched step by step, also after a reload, and stopped; what did
   await expect(card("slow")).toContainText("running");
   await expect(card("last")).toContainText("waits for its turn");
   await expect(page.getByText("slow, 2 of 3")).toBeVisible();
-  await expect(page.getByRole("region", { name: "Log of slow" })).toContainText("has begun");
+  await expect(page.getByRole("region", { name: "Logs of slow" })).toContainText("has begun");
   await expectAccessible(page);
 
   // A page that is loaded again goes on watching it.
   await page.reload();
   await expect(card("slow")).toContainText("running");
   await expect(card("quick")).toContainText("succeeded");
-  await expect(page.getByRole("region", { name: "Log of slow" })).toContainText("has begun");
+  await expect(page.getByRole("region", { name: "Logs of slow" })).toContainText("has begun");
 
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await expect(page.getByRole("button", { name: "Test all" })).toBeEnabled();

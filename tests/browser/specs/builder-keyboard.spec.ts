@@ -43,11 +43,11 @@ test("from the first visit on, a workflow is built, broken, mended, finished and
   await press(page, "Enter");
 
   // A source of own code, by the second of the three doors.
-  await expect(page.getByRole("heading", { name: "Nothing turns yet. Let something in." })).toBeVisible();
-  await enter(page, page.getByRole("region", { name: "Three ways to begin" }).getByRole("button", { name: "Find" }));
-  await reach(page, page.getByRole("textbox", { name: "Words, a key, an address or code" }));
+  await expect(page.getByRole("heading", { name: "Nothing is running yet. Send a first event." })).toBeVisible();
+  await enter(page, page.getByRole("region", { name: "Three ways to start" }).getByRole("button", { name: "Find" }));
+  await reach(page, page.getByRole("textbox", { name: "Search, or paste a key, a URL or code" }));
   await page.keyboard.insertText(orders);
-  await enter(page, button(page, "Read the code"));
+  await enter(page, button(page, "Check the code"));
   await enter(page, button(page, "Deploy source"));
   await expect(page.getByRole("heading", { name: "Orders by hand" })).toBeVisible();
   const endpoint = (await page.locator("code.endpoint").textContent()) ?? "";
@@ -57,11 +57,11 @@ test("from the first visit on, a workflow is built, broken, mended, finished and
   await expect(page.getByRole("table", { name: "Events" })).toContainText("Order 1");
 
   // A workflow on the source, made at its page.
-  await enter(page, page.getByRole("link", { name: "New workflow on it" }));
+  await enter(page, page.getByRole("link", { name: "New workflow" }));
   await reach(page, page.getByLabel("Name"));
   await press(page, "ControlOrMeta+a");
   await page.keyboard.type("Labels by hand");
-  await enter(page, button(page, "Make workflow"));
+  await enter(page, button(page, "Create workflow"));
   const editor = page.getByRole("textbox", { name: "Code of code" });
   await code(page, editor, label("order.address.street"));
   await press(page, "ControlOrMeta+Enter");
@@ -100,7 +100,7 @@ test("from the first visit on, a workflow is built, broken, mended, finished and
   await press(page, "ControlOrMeta+Enter");
   await expect(exports).toContainText("to be asked for");
   await press(page, "ControlOrMeta+Shift+d");
-  await expect(page.getByRole("figure", { name: "Changes of code" })).toContainText("to be asked for");
+  await expect(page.getByRole("figure", { name: "Changes in code" })).toContainText("to be asked for");
   await reach(page, page.getByLabel("Message"));
   await page.keyboard.type("Orders without an address");
   await press(page, "ControlOrMeta+Enter");

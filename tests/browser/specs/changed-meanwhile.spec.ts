@@ -12,7 +12,7 @@ test("'my rename was gone after her change': two tabs save different fields of t
     await each.goto("/settings");
     await expect(each.getByLabel("Name")).toHaveValue(before.name);
   }
-  await other.getByLabel("Sent to").fill("oncall@north.example");
+  await other.getByLabel("Error mail to").fill("oncall@north.example");
   await other.getByRole("button", { name: "Save", exact: true }).click();
   await expect.poll(async () => (await stored()).error_recipients).toEqual(["oncall@north.example"]);
   await page.getByLabel("Name").fill("Northgate");
@@ -20,7 +20,7 @@ test("'my rename was gone after her change': two tabs save different fields of t
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect.poll(async () => (await stored()).name).toBe("Northgate");
   expect((await stored()).error_recipients).toEqual(["oncall@north.example"]);
-  await expect(page.getByLabel("Sent to")).toHaveValue("oncall@north.example");
+  await expect(page.getByLabel("Error mail to")).toHaveValue("oncall@north.example");
 
   // The same field: what is typed is there again after another page, and replaces theirs only when asked to.
   await page.getByLabel("Name").fill("Northgate AB");
@@ -32,7 +32,7 @@ test("'my rename was gone after her change': two tabs save different fields of t
   await expect(question).toContainText(/Southgate\W+Northgate AB/);
   await expectAccessible(page);
   expect((await stored()).name).toBe("Southgate");
-  await question.getByRole("button", { name: "Save mine over it" }).click();
+  await question.getByRole("button", { name: "Overwrite with mine" }).click();
   await expect(question).toHaveCount(0);
   await expect.poll(async () => (await stored()).name).toBe("Northgate AB");
   await expect(page.getByText("Not saved yet.")).toHaveCount(0);
@@ -50,12 +50,12 @@ test("'my note overwrote hers': a note on an error that was written meanwhile is
   await page.goto(`/errors/${group?.id}`);
   await page.getByLabel("Note").fill("Look at the parser.");
   await server.call("PUT", `/error_groups/${group?.id}`, { note: "Ticket 4711, do not touch." });
-  await page.getByRole("button", { name: "Save the note" }).click();
+  await page.getByRole("button", { name: "Save note" }).click();
   const question = page.getByRole("alert").filter({ hasText: "changed this meanwhile" });
   await expect(question).toContainText("Ticket 4711");
   await expectAccessible(page);
   expect((await stored()).note).toBe("Ticket 4711, do not touch.");
-  await question.getByRole("button", { name: "Take theirs" }).click();
+  await question.getByRole("button", { name: "Use theirs" }).click();
   await expect(page.getByLabel("Note")).toHaveValue("Ticket 4711, do not touch.");
   await expect(page.getByText("Not saved yet.")).toHaveCount(0);
 });

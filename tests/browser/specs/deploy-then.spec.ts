@@ -61,7 +61,7 @@ test("the event of the run that the address names is there before anything is te
   });
   await page.goto(`/workflows/${made.id}/edit?run=${runs[0]}`);
   const bar = page.locator(".bld-event-bar");
-  await expect(bar).toContainText("Reading the event…");
+  await expect(bar).toContainText("Loading the event…");
   await expect(bar).not.toContainText("Sample");
   await expect(page.getByRole("button", { name: "Test all" })).toHaveAttribute("aria-disabled", "true");
   release();
@@ -100,6 +100,6 @@ test("a mail about an error leads to the failing step in the editor, with the ev
   await expect.poll(about).toContain("Mend:");
   await page.goto(/Mend: +(\S+)/.exec((await about()) ?? "")?.[1] ?? "");
   await expect(page.getByRole("region", { name: "Step label" })).toBeVisible();
-  await expect(page.getByRole("alert").filter({ hasText: "It threw in this run" })).toContainText("TypeError");
+  await expect(page.getByRole("alert").filter({ hasText: "This step failed in this run" })).toContainText("TypeError");
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("n: 3");
 });

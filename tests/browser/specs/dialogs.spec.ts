@@ -26,16 +26,16 @@ const edited = async (page: Page): Promise<void> => {
 
 const dialogs = (made: Shop): Typed[] => [
   { name: "New API key", path: "/settings/keys", open: press("New key"), field: labelled("Name"), text: "deploys" },
-  { name: "Invite somebody", path: "/settings/members", open: press("Invite"), field: labelled("E-mail"), text: "ada@shop.example" },
+  { name: "Invite a member", path: "/settings/members", open: press("Invite"), field: labelled("E-mail"), text: "ada@shop.example" },
   { name: "New OAuth client", path: "/settings/oauth-clients", open: press("New client"), field: labelled("Name"), text: "back office" },
-  { name: "Attach a domain", path: "/settings/domains", open: press("Attach a domain"), field: labelled("Domain"), text: "hooks.shop.example" },
+  { name: "Attach domain", path: "/settings/domains", open: press("Attach domain"), field: labelled("Domain"), text: "hooks.shop.example" },
   { name: "New data store", path: "/data", open: press("New data store"), field: labelled("Name"), text: "Seen" },
-  { name: "New webhook", path: "/webhooks", open: press("New webhook"), field: labelled("Address"), text: "https://erp.example/hook" },
+  { name: "New webhook", path: "/webhooks", open: press("New webhook"), field: labelled("URL"), text: "https://erp.example/hook" },
   {
     name: "Rename account",
     path: `/accounts/${made.account}`,
     open: async (page) => {
-      await press("Acts on Northgate live")(page);
+      await press("Actions for Northgate live")(page);
       await page.getByRole("menuitem", { name: "Rename…" }).click();
     },
     field: labelled("Name"),
@@ -43,11 +43,11 @@ const dialogs = (made: Shop): Typed[] => [
     first: /^Northgate live$/,
   },
   {
-    name: "Connect an account",
+    name: "Connect account",
     path: "/accounts",
     open: async (page) => {
-      await press("Connect an account")(page);
-      await page.getByRole("searchbox", { name: "Name of an app" }).fill("Northgate");
+      await press("Connect account")(page);
+      await page.getByRole("searchbox", { name: "App name" }).fill("Northgate");
       await page.getByRole("dialog").getByRole("button", { name: /^Northgate Shop/ }).click();
     },
     field: (dialog) => dialog.getByLabel("API key"),
@@ -82,13 +82,13 @@ const dialogs = (made: Shop): Typed[] => [
     path: `/errors/${made.group}`,
     open: async (page) => {
       await press(/^Replay all/)(page);
-      await page.getByRole("radio", { name: "All with one event" }).click();
+      await page.getByRole("radio", { name: "One event for all" }).click();
     },
     field: editor("Event"),
     text: '{"for": "all"}',
     first: /^\{\}$/,
   },
-  { name: "Values as JSON", path: `/sources/${made.source}/configure`, open: press("Show as JSON"), field: editor("Values of the form"), text: '{"least": 7}', first: /"least": 100/ },
+  { name: "Values as JSON", path: `/sources/${made.source}/configure`, open: press("Show as JSON"), field: editor("Form values"), text: '{"least": 7}', first: /"least": 100/ },
   { name: "Edit a copy", path: `/workflows/${made.failing}/edit?run=${made.failed}`, open: press("Edit a copy"), field: editor("Event"), text: '{"copied": 1}', first: /10488/ },
   {
     name: "Pinned result",
@@ -141,7 +141,7 @@ test("what is typed in a dialog stays when the page beside it is pressed, and Es
 
       await field.focus();
       await escape(page, field);
-      await expect(asks.getByRole("button", { name: "Keep it" })).toBeFocused();
+      await expect(asks.getByRole("button", { name: "Keep editing" })).toBeFocused();
       // One layer at a time, and back to where the person typed.
       await page.keyboard.press("Escape");
       await expect(asks).toHaveCount(0);
@@ -151,7 +151,7 @@ test("what is typed in a dialog stays when the page beside it is pressed, and Es
       await dialog.getByRole("button", { name: "Close" }).first().click();
       await expect(asks).toBeVisible();
       if (name === "Edit a copy" || name === "New API key") await expectAccessible(page);
-      await asks.getByRole("button", { name: "Keep it" }).click();
+      await asks.getByRole("button", { name: "Keep editing" }).click();
       await expectText(field, text);
 
       if (fleeting === undefined) {
@@ -238,10 +238,10 @@ test("the event of Run now and the message of a deploy are there again once thei
 
   // The keys of a dialog over another one are not those of the one below.
   const live = (await server.call<{ deployment_id: string }>("GET", `/workflows/${made.failing}`)).deployment_id;
-  await deploy.getByRole("button", { name: "Discard the draft…" }).click();
-  await expect(page.getByRole("dialog", { name: "Discard the draft?" })).toBeVisible();
+  await deploy.getByRole("button", { name: "Discard draft…" }).click();
+  await expect(page.getByRole("dialog", { name: "Discard draft?" })).toBeVisible();
   await page.keyboard.press("ControlOrMeta+Enter");
-  await expect(page.getByText("The draft is what is live")).toBeVisible();
+  await expect(page.getByText("The draft was discarded")).toBeVisible();
   const now = await server.call<{ deployment_id: string }>("GET", `/workflows/${made.failing}`);
   expect(now.deployment_id).toBe(live);
 });
@@ -255,14 +255,14 @@ test("the name of a new workflow outlives a reload and the deploy of a source on
   await page.getByRole("radio", { name: "Events of a source" }).click();
   await page.getByRole("button", { name: "Deploy a new source…" }).click();
   const dialog = page.getByRole("dialog", { name: "New source" });
-  await dialog.getByRole("textbox", { name: "Words, a key, an address or code" }).fill('export default { name: "On the spot", version: "1", run() {} };');
-  await dialog.getByRole("button", { name: "Read the code" }).click();
+  await dialog.getByRole("textbox", { name: "Search, or paste a key, a URL or code" }).fill('export default { name: "On the spot", version: "1", run() {} };');
+  await dialog.getByRole("button", { name: "Load the code" }).click();
   await dialog.getByRole("button", { name: "Deploy source" }).click();
   await expect(dialog).toHaveCount(0);
   await expect(page).toHaveURL(/\/workflows\/new/);
   await expect(page.getByRole("combobox", { name: "Source" })).toHaveValue("On the spot");
   await expect(name).toHaveValue("Orders to the ledger");
-  await page.getByRole("button", { name: "Make workflow" }).click();
+  await page.getByRole("button", { name: "Create workflow" }).click();
   await expect(page.getByRole("heading", { name: "Orders to the ledger" })).toBeVisible();
   await page.goto("/workflows/new");
   await expect(name).toHaveValue("");

@@ -11,7 +11,7 @@ test("a domain is detached after a question", async ({ page, server }) => {
   await expect(row).toContainText("Answers");
   await row.getByRole("button", { name: "Detach hooks.northgate.example" }).click();
   const asks = page.getByRole("dialog");
-  await expect(asks).toContainText("Requests to it are answered with 404 from then on.");
+  await expect(asks).toContainText("Requests to it will be answered with 404.");
   await expectAccessible(page);
   await asks.getByRole("button", { name: "Detach domain" }).click();
   await expect(row).toHaveCount(0);

@@ -1,4 +1,4 @@
-// The page of a group of errors: counts by day and version, runs between deployments, recipients, note, replay of all runs.
+// The page of an error group: counts by day and version, runs between deployments, recipients, note, replay of all runs.
 import { startServer } from "../fixtures/server.ts";
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
 import { send, step, workflow } from "../fixtures/workflows.ts";
@@ -35,16 +35,16 @@ test("the page of a group shows versions, days, runs and recipients, keeps a not
 
   const told = page.getByRole("region", { name: "Who is notified" });
   await expect(told).toContainText(/@.*by mail/);
-  await expect(told).toContainText("No workflow and no webhook listens to its errors.");
+  await expect(told).toContainText("No workflow or webhook listens to its errors.");
   await page.getByLabel("Note").fill("The shelf was sold.");
-  await page.getByRole("button", { name: "Save the note" }).click();
-  await expect(page.getByRole("button", { name: "Save the note" })).toHaveCount(0);
+  await page.getByRole("button", { name: "Save note" }).click();
+  await expect(page.getByRole("button", { name: "Save note" })).toHaveCount(0);
   await page.reload();
   await expect(page.getByLabel("Note")).toHaveValue("The shelf was sold.");
 
   // Two clicks make a workflow that gets them.
   await told.getByRole("button", { name: "Handle these with a workflow…" }).click();
-  await page.getByRole("dialog", { name: "Handle errors with a workflow" }).getByRole("button", { name: "Listen" }).click();
+  await page.getByRole("dialog", { name: "Handle errors with a workflow" }).getByRole("button", { name: "Create listener" }).click();
   await expect(page).toHaveURL(/\/workflows\/p_[^/]+\/edit/);
   await expect(page.getByRole("heading", { name: "Errors of Restock" })).toBeVisible();
   await page.goBack();
@@ -57,11 +57,11 @@ test("the page of a group shows versions, days, runs and recipients, keeps a not
   await expect(dialog).toBeVisible();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Resolve" }).click();
-  await expect(page.getByRole("button", { name: "Open again" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Reopen" })).toBeVisible();
   expect(await server.call<Group & { state: string }>("GET", `/error_groups/${group}`)).toMatchObject({ state: "resolved" });
   // The day after a deployment is one click from what it changed.
-  await page.getByRole("link", { name: "See what changed" }).click();
-  await expect(page.getByRole("dialog", { name: "v1 against v2" }).getByRole("figure", { name: "Changes of find" })).toContainText("still");
+  await page.getByRole("link", { name: "View changes" }).click();
+  await expect(page.getByRole("dialog", { name: "v1 against v2" }).getByRole("figure", { name: "Changes in find" })).toContainText("still");
   await context.close();
   await server.stop();
 });

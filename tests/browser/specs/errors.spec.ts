@@ -18,7 +18,7 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
   await page.goto("/errors");
   await expect(side).toContainText("1 open");
   const about = page.getByRole("region", { name: "Error" });
-  const lately = about.getByRole("region", { name: "Lately" });
+  const lately = about.getByRole("region", { name: "Recent activity" });
   await expect(lately.getByRole("img", { name: "1 error in 14 days, 1 of them today" })).toBeVisible();
   await expect(page.getByRole("table", { name: "Errors" }).getByRole("img", { name: "1 error in 14 days, 1 of them today" })).toBeVisible();
   await expect(lately.getByRole("listitem")).toHaveCount(1);
@@ -27,7 +27,7 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
   await expect(page.getByRole("table", { name: "Runs" }).getByRole("link", { name: /no such shelf/ })).toHaveCount(1);
   await page.goBack();
   await about.getByRole("button", { name: "Resolve" }).click();
-  await expect(page.getByText("No error is open.")).toBeVisible();
+  await expect(page.getByText("No open errors.")).toBeVisible();
   await expect(page.getByText("1 run failed in 30 days; none of their errors is open.")).toBeVisible();
   await expect(side).not.toContainText("open");
   await page.getByRole("button", { name: "Resolved" }).click();
@@ -37,15 +37,15 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
 
   await send(server, made, { shelf: "A1" });
   await page.getByRole("button", { name: "Open", exact: true }).click();
-  await expect(page.getByRole("table", { name: "Errors" })).toContainText("Back again");
-  await expect(about.getByRole("list", { name: "History" })).toContainText("came back with run_");
+  await expect(page.getByRole("table", { name: "Errors" })).toContainText("Regressed");
+  await expect(about.getByRole("list", { name: "History" })).toContainText("regressed with run_");
   await expectAccessible(page);
   await about.getByRole("button", { name: "Ignore" }).click();
   await page.getByRole("button", { name: "Ignored" }).click();
-  await expect(about.getByRole("button", { name: "Open again" })).toBeVisible();
+  await expect(about.getByRole("button", { name: "Reopen" })).toBeVisible();
   await send(server, made, { shelf: "A1" });
   await page.getByRole("button", { name: "Open", exact: true }).click();
-  await expect(page.getByText("No error is open.")).toBeVisible();
+  await expect(page.getByText("No open errors.")).toBeVisible();
   await context.close();
   await server.stop();
 });

@@ -41,14 +41,14 @@ const label = (street: string) =>
 test("a source, a workflow on it, a broken step, the mend, fix and finish, and back", async ({ page, server }) => {
   // As long as several specs, and a bound for hangs as there.
   test.setTimeout(240_000);
-  // A source from code that is pasted; its form asks for what is needed.
+  // A source from code that is pasted; its form asks for what is required.
   await page.goto("/sources");
   await page.getByRole("link", { name: "New source" }).first().click();
-  await page.getByRole("textbox", { name: "Words, a key, an address or code" }).fill(orders);
-  await page.getByRole("button", { name: "Read the code" }).click();
+  await page.getByRole("textbox", { name: "Search, or paste a key, a URL or code" }).fill(orders);
+  await page.getByRole("button", { name: "Check the code" }).click();
   await expect(page.getByLabel("Least amount")).toBeVisible();
   await page.getByRole("button", { name: "Deploy source" }).click();
-  await expect(page.getByRole("alert")).toContainText("1 field needs you");
+  await expect(page.getByRole("alert")).toContainText("1 field needs attention");
   await page.getByRole("combobox", { name: "Currencies" }).click();
   await page.getByRole("option", { name: "EUR" }).click();
   await page.keyboard.press("Escape");
@@ -83,9 +83,9 @@ test("a source, a workflow on it, a broken step, the mend, fix and finish, and b
   await page.goBack();
 
   // A workflow on it, with a step that does not know every order.
-  await page.getByRole("link", { name: "New workflow on it" }).click();
+  await page.getByRole("link", { name: "New workflow" }).click();
   await page.getByLabel("Name").fill("Shipping labels");
-  await page.getByRole("button", { name: "Make workflow" }).click();
+  await page.getByRole("button", { name: "Create workflow" }).click();
   await expect(page.getByRole("textbox", { name: "Code of code" })).toBeVisible();
   await write(page, "code", label("order.customer.address.street"));
   await page.keyboard.press("ControlOrMeta+Enter");
@@ -121,7 +121,7 @@ test("a source, a workflow on it, a broken step, the mend, fix and finish, and b
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(page.getByRole("tree", { name: "Exports of code" })).toContainText("to be asked for");
   await page.keyboard.press("ControlOrMeta+Shift+d");
-  await expect(page.getByRole("figure", { name: "Changes of code" })).toContainText("to be asked for");
+  await expect(page.getByRole("figure", { name: "Changes in code" })).toContainText("to be asked for");
   await picture(page, "deploy");
   await page.getByRole("button", { name: "Deploy", exact: true }).click();
   await page.getByRole("button", { name: "Finish 2 failed runs…" }).click();
@@ -141,7 +141,7 @@ test("a source, a workflow on it, a broken step, the mend, fix and finish, and b
   await expect(page.getByText("v3 live")).toBeVisible();
   await picture(page, "versions");
   await page.goto("/");
-  await expect(page.getByRole("list", { name: "Ran lately" })).toContainText("Shipping labels");
+  await expect(page.getByRole("list", { name: "Recent runs" })).toContainText("Shipping labels");
   await picture(page, "home");
   await page.getByRole("link", { name: "Map", exact: true }).click();
   await page.getByRole("region", { name: "Workflows" }).getByRole("button", { name: "Shipping labels" }).click();

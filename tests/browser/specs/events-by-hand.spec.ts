@@ -23,8 +23,8 @@ test("an event is found by its data, sent again to who listens now, and one is e
   await page.goto(`/sources/${source.id}/events`);
   const events = page.getByRole("table", { name: "Events" });
   await expect(events.getByRole("button")).toHaveCount(2);
-  await page.getByRole("searchbox", { name: "Filter what is shown" }).fill("uppsala");
-  await expect(page.getByText("None of the events shown matches.")).toBeVisible();
+  await page.getByRole("searchbox", { name: "Filter this list" }).fill("uppsala");
+  await expect(page.getByText("None of the events shown match.")).toBeVisible();
   await page.keyboard.press("Enter");
   await expect(events.getByRole("button")).toHaveText(["Order 1"]);
   await expect(page.getByRole("status").filter({ hasText: "1 event with “uppsala”" })).toBeVisible();
@@ -38,14 +38,14 @@ test("an event is found by its data, sent again to who listens now, and one is e
 
   await page.getByRole("button", { name: "Run now" }).first().click();
   const by = page.getByRole("dialog", { name: "Run now" });
-  await by.getByRole("button", { name: "Emit it as it is" }).click();
-  await expect(by).toContainText("Its code does not run. It is the sample of the component.");
+  await by.getByRole("button", { name: "Emit event as it is" }).click();
+  await expect(by).toContainText("Its code does not run. It is the sample event of the component.");
   await expect(by.getByRole("textbox", { name: "Event" })).toContainText("Oslo");
-  await by.getByRole("button", { name: "Emit it", exact: true }).click();
+  await by.getByRole("button", { name: "Emit event", exact: true }).click();
   await expect(by).toBeHidden();
   const runs = () => server.call<{ id: string }[]>("GET", `/workflows/${made.id}/runs`);
   await expect.poll(async () => (await runs()).length).toBe(2);
-  await page.getByRole("searchbox", { name: "Filter what is shown" }).fill("");
+  await page.getByRole("searchbox", { name: "Filter this list" }).fill("");
   await expect(events.getByRole("button")).toHaveCount(3);
   await context.close();
   await server.stop();

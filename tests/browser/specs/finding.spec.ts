@@ -11,7 +11,7 @@ test("the palette finds every kind of record by words of its name, and by its id
   const store = await server.call<{ id: string }>("POST", "/data_stores", { name: "Harbour numbers" });
   await page.goto("/");
   await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
-  const palette = page.getByRole("dialog", { name: "Find or do" });
+  const palette = page.getByRole("dialog", { name: "Search or run a command" });
   const find = async (words: string) => {
     await page.keyboard.press("ControlOrMeta+k");
     await palette.getByRole("combobox").fill(words);
@@ -47,10 +47,10 @@ test("what is typed before the palette is there is not lost", async ({ page, ser
   await page.goto("/runs");
   await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
   await page.keyboard.press("ControlOrMeta+k");
-  await expect(page.getByRole("textbox", { name: "Find or do" })).toBeFocused();
+  await expect(page.getByRole("textbox", { name: "Search or run a command" })).toBeFocused();
   await page.keyboard.type("quay lab");
   release();
-  await expect(page.getByRole("combobox", { name: "Find or do" })).toHaveValue("quay lab");
+  await expect(page.getByRole("combobox", { name: "Search or run a command" })).toHaveValue("quay lab");
   await expect(page.getByRole("option", { name: "Quay labels workflow" })).toBeVisible();
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/\/workflows\/p_/);
@@ -85,17 +85,17 @@ test("a delete says by name and number what goes with it", async ({ page, server
 
   await page.goto(`/sources/${source.id}/configure`);
   await page.getByRole("button", { name: "Delete source…" }).click();
-  const goes = page.getByRole("dialog").getByRole("list", { name: "What goes with it" });
+  const goes = page.getByRole("dialog").getByRole("list", { name: "Also affected" });
   // What listens to every source of the organization stands beside it.
   await expect(goes.getByRole("listitem").filter({ hasText: "Left behind" })).toHaveText("The workflow Left behind loses it");
   await expect(goes.getByRole("link", { name: "Left behind" })).toHaveAttribute("href", `/workflows/${listener.id}`);
   await expectAccessible(page);
-  await page.getByRole("button", { name: "Keep it" }).click();
+  await page.getByRole("button", { name: "Keep editing" }).click();
   expect((await server.call<{ id: string }>("GET", `/sources/${source.id}`)).id).toBe(source.id);
 
   await page.goto(`/workflows/${listener.id}/settings`);
   await page.getByRole("button", { name: "Delete workflow…" }).click();
-  await expect(page.getByRole("dialog").getByRole("list", { name: "What goes with it" })).toContainText("1 run that waits is cancelled");
+  await expect(page.getByRole("dialog").getByRole("list", { name: "Also affected" })).toContainText("1 run that waits is cancelled");
 });
 
 test("Enter takes the first source that is found, and else the first example", async ({ page }) => {
@@ -108,7 +108,7 @@ test("Enter takes the first source that is found, and else the first example", a
     json: { data: { id: null, key: "harbour-new-rows", name: "Harbour rows", version: "1.0.0", description: "", type: "source", code: "", configurable_props: [], published: false } },
   }));
   await page.goto("/sources/new");
-  const field = page.getByRole("textbox", { name: "Words, a key, an address or code" });
+  const field = page.getByRole("textbox", { name: "Search, or paste a key, a URL or code" });
   await field.fill("harbour rows");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/action=create&key=harbour-new-rows/);

@@ -10,7 +10,7 @@ test("the first view asks for few files and little", async ({ page, server }) =>
   await page.addInitScript(() => Object.defineProperty(navigator, "connection", { value: { saveData: true } }));
   await page.goto("/");
   await expect(page.getByRole("heading", { name: "Home" })).toBeVisible();
-  await expect(page.getByRole("list", { name: "Ran lately" })).toContainText("Counted");
+  await expect(page.getByRole("list", { name: "Recent runs" })).toContainText("Counted");
   // What is asked for by then and what is asked for a moment later are one number: all fonts are there.
   await page.evaluate(async () => {
     await Promise.all(["500 13px 'Hanken Grotesk'", "420 12px 'JetBrains Mono'"].map((font) => document.fonts.load(font)));

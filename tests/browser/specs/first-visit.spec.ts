@@ -48,7 +48,7 @@ test("first visit, sign-out and sign-in", async ({ page }) => {
   await page.goto(`${server.url}/settings/members`);
   await page.getByRole("button", { name: "Invite" }).click();
   await page.getByLabel("E-mail").fill("jo@northgate.example");
-  await page.getByRole("button", { name: "Make link" }).click();
+  await page.getByRole("button", { name: "Create link" }).click();
   await expect(page.getByText(/\/invite\/[0-9A-Za-z]+/)).toBeVisible();
   await page.getByRole("checkbox", { name: "I stored it" }).click();
   await page.getByRole("button", { name: "Done" }).click();
@@ -61,19 +61,19 @@ test("first visit, sign-out and sign-in", async ({ page }) => {
   await page.screenshot({ path: "pictures/sessions.png" });
   await expectAccessible(page);
   await page.getByRole("button", { name: "Change password…" }).click();
-  await expect(page.getByLabel("Present password")).toBeFocused();
+  await expect(page.getByLabel("Current password")).toBeFocused();
   await expect(page.getByLabel("E-mail")).toBeHidden();
-  await page.getByLabel("Present password").fill("not the password");
+  await page.getByLabel("Current password").fill("not the password");
   await page.getByLabel("New password").fill("another wheel in the race");
   await page.getByRole("button", { name: "Change password", exact: true }).click();
-  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("Present password");
+  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("Current password");
   await expect(page.getByRole("dialog").getByText("is not your password")).toBeVisible();
-  await expect(page.getByLabel("Present password")).toBeFocused();
+  await expect(page.getByLabel("Current password")).toBeFocused();
   await expectAccessible(page);
   messages.length = 0;
-  await page.getByLabel("Present password").fill("a wheel in the race");
+  await page.getByLabel("Current password").fill("a wheel in the race");
   await page.getByRole("button", { name: "Change password", exact: true }).click();
-  await expect(page.getByText("Your other sessions have ended.")).toBeVisible();
+  await expect(page.getByText("Your other sessions were signed out.")).toBeVisible();
 
   await me.click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();

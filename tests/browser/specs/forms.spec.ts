@@ -56,29 +56,29 @@ test("a server that ends under a form loses nothing that was typed, and the form
   await page.goto(`${server.url}/settings/keys`);
   await button("New key").click();
   await page.getByLabel("Name").fill("ci");
-  await goesOn(page, "API key", page.getByLabel("Name"), press("Make key"), stored);
+  await goesOn(page, "API key", page.getByLabel("Name"), press("Create key"), stored);
   await expect(page.getByRole("table", { name: "API keys" })).toContainText("ci");
 
   await page.goto(`${server.url}/settings/members`);
   await button("Invite").click();
   await page.getByLabel("E-mail").fill("jo@northgate.example");
-  await goesOn(page, "invitation", page.getByLabel("E-mail"), press("Make link"), stored);
+  await goesOn(page, "invitation", page.getByLabel("E-mail"), press("Create link"), stored);
 
   await page.goto(`${server.url}/settings/sessions`);
   await button("Change password…").click();
-  await page.getByLabel("Present password").fill("a wheel in the race");
+  await page.getByLabel("Current password").fill("a wheel in the race");
   await page.getByLabel("New password").fill("another wheel in the race");
   await goesOn(page, "password", page.getByLabel("New password"), press("Change password"), dialogGone);
 
   await page.goto(`${server.url}/settings/oauth-clients`);
   await button("New client").click();
   await page.getByLabel("Name").fill("back office");
-  await goesOn(page, "OAuth client", page.getByLabel("Name"), press("Make client"), stored);
+  await goesOn(page, "OAuth client", page.getByLabel("Name"), press("Create client"), stored);
 
   await page.goto(`${server.url}/data`);
   await button("New data store").click();
   await page.getByLabel("Name").fill("Seen orders");
-  await goesOn(page, "data store", page.getByLabel("Name"), press("Make data store"), async () => {
+  await goesOn(page, "data store", page.getByLabel("Name"), press("Create data store"), async () => {
     await expect(page.getByRole("heading", { name: "Seen orders" })).toBeVisible();
   });
   await button("Add").first().click();
@@ -90,21 +90,21 @@ test("a server that ends under a form loses nothing that was typed, and the form
 
   await page.goto(`${server.url}/webhooks`);
   await button("New webhook").first().click();
-  await page.getByLabel("Address").fill("https://erp.northgate.example/orders");
+  await page.getByLabel("URL").fill("https://erp.northgate.example/orders");
   await page.getByLabel("Name").fill("ERP bridge");
-  await goesOn(page, "webhook", page.getByLabel("Address"), press("Make webhook"), async () => {
+  await goesOn(page, "webhook", page.getByLabel("URL"), press("Create webhook"), async () => {
     await stored();
     await expect(page.getByRole("heading", { name: "ERP bridge" })).toBeVisible();
   });
 
   await server.call("POST", "/apps", { name_slug: "shop", name: "Northgate Shop", auth_type: "keys", custom_fields: [{ name: "api_key", label: "API key" }] });
   await page.goto(`${server.url}/accounts`);
-  await button("Connect an account").first().click();
-  await page.getByLabel("Name of an app").fill("Northgate");
+  await button("Connect account").first().click();
+  await page.getByLabel("App name").fill("Northgate");
   await page.getByRole("list", { name: "Apps" }).getByRole("button", { name: /Northgate Shop/ }).click();
   await page.getByLabel("API key").fill("k-7");
   await goesOn(page, "account", page.getByLabel("API key"), press("Connect"), dialogGone);
-  await page.getByRole("button", { name: /^Acts on/ }).click();
+  await page.getByRole("button", { name: /^Actions for/ }).click();
   await page.getByRole("menuitem", { name: "Rename…" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill("Northgate live");
   await goesOn(page, "name of an account", page.getByRole("textbox", { name: "Name" }), press("Rename"), dialogGone);
@@ -126,7 +126,7 @@ test("a server that ends under a form loses nothing that was typed, and the form
 
   await page.goto(`${server.url}/workflows/new`);
   await page.getByLabel("Name").fill("Fulfilment");
-  await goesOn(page, "workflow", page.getByLabel("Name"), press("Make workflow"), async () => {
+  await goesOn(page, "workflow", page.getByLabel("Name"), press("Create workflow"), async () => {
     await expect(page).toHaveURL(/\/workflows\/p_\w+\/edit/);
   });
   const made = await workflow(server, "Ledger", { one: step("return 1;") });
@@ -138,11 +138,11 @@ test("a server that ends under a form loses nothing that was typed, and the form
 
   await page.goto(`${server.url}/listeners`);
   await button("New listener").first().click();
-  await page.getByRole("combobox", { name: "Listen to" }).fill("Changelogs");
+  await page.getByRole("combobox", { name: "Emitter" }).fill("Changelogs");
   await page.getByRole("option", { name: /Changelogs/ }).first().click();
-  await page.getByRole("combobox", { name: "Goes to" }).fill("Ledger");
+  await page.getByRole("combobox", { name: "Listener" }).fill("Ledger");
   await page.getByRole("option", { name: /Ledger/ }).first().click();
-  await goesOn(page, "listener", page.getByRole("combobox", { name: "Goes to" }), press("Listen"), dialogGone);
+  await goesOn(page, "listener", page.getByRole("combobox", { name: "Listener" }), press("Create listener"), dialogGone);
 
   await page.getByRole("button", { name: "Mara Lindqvist" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();

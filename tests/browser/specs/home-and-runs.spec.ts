@@ -19,7 +19,7 @@ test("Home and Runs show what runs of all owners did", async ({ page, server }) 
   await page.goto("/");
   expect((await stream).headers()["content-type"]).toContain("text/event-stream");
   await expect(page.getByRole("heading", { name: "Home" })).toBeVisible();
-  const lately = page.getByRole("list", { name: "Ran lately" });
+  const lately = page.getByRole("list", { name: "Recent runs" });
   await expect(lately.getByRole("link", { name: "RangeError no such shelf" })).toBeVisible();
   await expect(lately.getByText("Changelogs").first()).toBeVisible();
   const attention = page.getByRole("complementary", { name: "What needs attention" });
@@ -50,7 +50,7 @@ test("Home and Runs show what runs of all owners did", async ({ page, server }) 
   await search.fill("unheard");
   await search.press("Enter");
   await expect(page.getByText("No runs of all workflows and sources, with “unheard”.")).toBeVisible();
-  await page.getByRole("button", { name: "Clear the search" }).click();
+  await page.getByRole("button", { name: "Clear search" }).click();
   await expect(changelogs.first()).toBeVisible();
 
   // The view is in the address.
@@ -67,15 +67,15 @@ test("an empty Home has three doors; the first one ends at the run of a request"
   const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${server.key}` }, reducedMotion: "reduce" });
   const page = await context.newPage();
   await page.goto(server.url);
-  await expect(page.getByRole("heading", { name: "Nothing turns yet. Let something in." })).toBeVisible();
-  const doors = page.getByRole("region", { name: "Three ways to begin" });
-  await expect(doors.getByRole("heading")).toHaveText(["Receive a request", "Bring a component", "From your editor"]);
+  await expect(page.getByRole("heading", { name: "Nothing is running yet. Send a first event." })).toBeVisible();
+  const doors = page.getByRole("region", { name: "Three ways to start" });
+  await expect(doors.getByRole("heading")).toHaveText(["Receive a request", "Deploy a component", "From your editor"]);
   await expect(doors).toContainText(`millrace login --url ${server.url}`);
   await expectAccessible(page);
 
-  await doors.getByLabel("Words, a key or an address").fill("new rows");
+  await doors.getByLabel("Search, or paste a key or a URL").fill("new rows");
   await doors.getByRole("button", { name: "Find" }).click();
-  await expect(page.getByLabel("Words, a key, an address or code")).toHaveValue("new rows");
+  await expect(page.getByLabel("Search, or paste a key, a URL or code")).toHaveValue("new rows");
   await page.goBack();
 
   // An example is read and asked for what it needs.
@@ -83,14 +83,14 @@ test("an empty Home has three doors; the first one ends at the run of a request"
   await expect(page.getByRole("button", { name: "Deploy source" })).toBeVisible();
   await page.goto(server.url);
 
-  await doors.getByRole("button", { name: "Make the workflow" }).click();
-  await expect(doors).toContainText("Waits for the first request");
+  await doors.getByRole("button", { name: "Create workflow" }).click();
+  await expect(doors).toContainText("Waiting for the first request");
   await expect(doors).toContainText("/e/");
-  await doors.getByRole("button", { name: "Send it for me" }).click();
+  await doors.getByRole("button", { name: "Send a test request" }).click();
   await expect(page).toHaveURL(/\/runs\/run_/);
   await expect(page.getByText("Received a request").first()).toBeVisible();
   await page.goto(server.url);
-  await expect(page.getByRole("status").filter({ hasText: "All is well." })).toBeVisible();
+  await expect(page.getByRole("status").filter({ hasText: "All clear." })).toBeVisible();
   await expect(page.getByRole("link", { name: /^Flow .*none queued$/ })).toBeVisible();
   await expectAccessible(page);
   await context.close();
@@ -103,10 +103,10 @@ test("Home says what needs somebody, and what stands still goes on from there", 
   const bad = await server.call<{ id: string }>("POST", "/sources", { name: "Shelves", component_code: code(`throw new RangeError("no shelf left");`) });
   await server.call("POST", `/sources/${bad.id}/run`, { event: {} });
   await page.goto("/");
-  await expect(page.getByRole("status").filter({ hasText: "Needs you:" })).toContainText("in the last hour");
+  await expect(page.getByRole("status").filter({ hasText: "Needs attention:" })).toContainText("in the last hour");
   await expect(page.getByRole("figure", { name: /^Runs per minute, .* failed$/ })).toBeVisible();
-  const still = page.getByRole("list", { name: "Standing still" }).getByRole("listitem").filter({ hasText: "Nightly digest" });
-  await expect(still).toContainText("Switched off: it takes no events.");
+  const still = page.getByRole("list", { name: "Inactive or blocked" }).getByRole("listitem").filter({ hasText: "Nightly digest" });
+  await expect(still).toContainText("Switched off: it receives no events.");
   await expectAccessible(page);
   await still.getByRole("button", { name: "Activate" }).click();
   await expect(page.getByText("Nightly digest is active")).toBeVisible();
@@ -128,7 +128,7 @@ test("a secret that is set shows that it is, and is replaced by typing", async (
   });
   await page.goto(`/sources/${source.id}/configure`);
   const field = page.getByRole("group").or(page.locator("main")).filter({ hasText: "Signing secret" }).first();
-  await expect(field).toContainText("Set. Nobody can read it back.");
+  await expect(field).toContainText("Set. It cannot be read back.");
   expect(await page.content()).not.toContain("hunter2");
   await page.getByRole("button", { name: "Replace…" }).click();
   await page.getByLabel("Signing secret").fill("a longer secret than before");
@@ -144,16 +144,16 @@ test("a page that cannot be read says why in its place, and the ways to other pa
   const json = { error: "the server failed", code: "internal" };
   await page.route(address, (route) => route.fulfill({ status: 500, json, headers: { "x-request-id": "req_4Tz81" } }));
   await page.goto(`/sources/${source.id}/configure`);
-  const said = page.getByRole("main").getByRole("alert").filter({ hasText: "This page could not be read" });
+  const said = page.getByRole("main").getByRole("alert").filter({ hasText: "This page could not be loaded" });
   await expect(said).toContainText("req_4Tz81");
   await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();
   await expectAccessible(page);
   await page.unroute(address);
-  await said.getByRole("button", { name: "Read again" }).click();
+  await said.getByRole("button", { name: "Retry" }).click();
   await expect(page.getByRole("heading", { name: "Hard to read" })).toBeVisible();
 
   // Whatever cannot be read, the way to its list is there, once.
-  const way = page.getByRole("navigation", { name: "Way to this page" });
+  const way = page.getByRole("navigation", { name: "Breadcrumb" });
   for (const [gone, list] of [
     ["/sources/dc_000000", "Sources"],
     ["/workflows/p_000000/edit", "Workflows"],
@@ -189,7 +189,7 @@ test("a page whose data is long in coming says so, and is no empty page", async 
   });
   await page.goto(`/sources/${source.id}/configure`);
   await expect(page.getByText("The server has not answered yet.")).toBeVisible();
-  const way = page.getByRole("navigation", { name: "Way to this page" });
+  const way = page.getByRole("navigation", { name: "Breadcrumb" });
   await expect(way.getByRole("link", { name: "Sources" })).toBeVisible();
   answer();
   await expect(page.getByRole("heading", { name: "Slow to read" })).toBeVisible();

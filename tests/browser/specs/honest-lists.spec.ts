@@ -47,7 +47,7 @@ test("errors beyond the newest hundred groups are counted, and a replay of more 
   await expect(rowsOf(page, "Errors")).toHaveCount(1);
   await expect(rowsOf(page, "Errors")).toContainText("RangeError");
   await expectAccessible(page);
-  await page.getByRole("button", { name: "Remove the filter Workflow or source" }).click();
+  await page.getByRole("button", { name: "Clear filter Workflow or source" }).click();
   await expect(page).toHaveURL("/errors");
   await page.goto(`/workflows/${early.id}/errors`);
   await expect(page).toHaveURL(`/errors?owner=${early.id}`);
@@ -77,7 +77,7 @@ test("a replay whose runs cannot be read says so, and does not show none", async
   const address = /\/v1\/replays\/[^/]+\/runs/;
   await page.route(address, (route) => route.fulfill({ status: 500, json: { error: "the disk is full", code: "internal" } }));
   await page.goto(`/replays/${replay.id}`);
-  await expect(page.getByText("The runs could not be read")).toBeVisible();
+  await expect(page.getByText("The runs could not be loaded")).toBeVisible();
   await expect(page.getByRole("table")).toHaveCount(0);
   await page.unroute(address);
   await page.getByRole("button", { name: / again$/ }).click();
@@ -98,9 +98,9 @@ test("webhooks and actions beyond the first hundred are chosen by their names", 
   await expect(rowsOf(page, "Listeners").filter({ hasText: name })).toContainText("Heard");
   await page.getByRole("button", { name: "New listener" }).click();
   const dialog = page.getByRole("dialog", { name: "New listener" });
-  await dialog.getByRole("combobox", { name: "Goes to" }).fill(name);
+  await dialog.getByRole("combobox", { name: "Listener" }).fill(name);
   await page.getByRole("option", { name }).click();
-  await expect(dialog.getByRole("combobox", { name: "Goes to" })).toHaveValue(name);
+  await expect(dialog.getByRole("combobox", { name: "Listener" })).toHaveValue(name);
 
   await inTurn(MANY, (n) => {
     const component_code = `export default { key: "acts-${n}", name: "Acts ${n}", version: "0.0.1", type: "action", props: {}, run() { return ${n}; } };`;
@@ -113,7 +113,7 @@ test("webhooks and actions beyond the first hundred are chosen by their names", 
   await expect(steps.getByRole("button", { name: /^Acts \d/ })).toHaveCount(MANY);
   // Of a search the best are shown, and the line below says that they are not all.
   await steps.getByRole("searchbox").fill("acts");
-  await expect(steps.getByText("The 30 best matches. Add words to narrow the search.")).toBeVisible();
+  await expect(steps.getByText("The 30 best matches. Type more to narrow the search.")).toBeVisible();
   await expect(steps.getByText("30 found")).toHaveCount(0);
 });
 
@@ -122,7 +122,7 @@ test("Home and a run say so where they looked at a part of the runs", async ({ p
   await flood(server, made, "paused", (n) => ({ n }));
   await page.goto("/");
   await expect(page.getByText(/^(Needs you:)?.*\b100 runs or more wait for a person/)).toBeVisible();
-  await expect(page.getByRole("region", { name: "In figures" })).toContainText("100 or more wait for a person");
+  await expect(page.getByRole("region", { name: "Key figures" })).toContainText("100 or more wait for a person");
 
   const emits = await workflow(server, "Emits many", { one: step(`for (let n = 0; n < ${MANY}; n += 1) $.send.emit({ raw_event: { n } });`) });
   const listener = await workflow(server, "Listens to many", { one: step("return 1;") });
@@ -164,7 +164,7 @@ test("an event to test with is found among all runs and all events of each sourc
 
   await page.goto(`/workflows/${made.id}/edit`);
   const pick = page.locator(".event-pick");
-  await expect(pick).not.toHaveText("Reading the event…");
+  await expect(pick).not.toHaveText("Loading the event…");
   await pick.click();
   // Each source by its name.
   await expect(page.getByText("Events of East quay", { exact: true })).toBeVisible();

@@ -42,10 +42,10 @@ test("all of the first half is done by the keyboard alone", async ({ browser }) 
   await press(page, "g", "s");
   await expect(page.getByRole("heading", { name: "Sources" })).toBeVisible();
   await enter(page, page.getByRole("link", { name: "New source" }).first());
-  const find = page.getByRole("textbox", { name: "Words, a key, an address or code" });
+  const find = page.getByRole("textbox", { name: "Search, or paste a key, a URL or code" });
   await reach(page, find);
   await page.keyboard.insertText(code);
-  await enter(page, button("Read the code"));
+  await enter(page, button("Check the code"));
   await reach(page, page.getByLabel("Least amount"));
   await page.keyboard.type("100");
   await reach(page, page.getByRole("combobox", { name: "Currencies" }));
@@ -95,11 +95,11 @@ test("all of the first half is done by the keyboard alone", async ({ browser }) 
 
   // The sheet, the palette, and a member.
   await press(page, "?");
-  await expect(page.getByRole("dialog")).toContainText("Find a page, a thing or an act");
+  await expect(page.getByRole("dialog")).toContainText("Find a page, a record or a command");
   await press(page, "Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await press(page, "ControlOrMeta+k");
-  await expect(page.getByRole("dialog", { name: "Find or do" })).toBeVisible();
+  await expect(page.getByRole("dialog", { name: "Search or run a command" })).toBeVisible();
   await page.keyboard.type("Members");
   await press(page, "Enter");
   await expect(page.getByRole("heading", { name: "Members" })).toBeVisible();

@@ -15,38 +15,38 @@ test("columns that a person chose are there in every browser, for each list by i
   const one = await visit();
   await one.page.goto("/runs");
   const head = one.page.getByRole("columnheader");
-  await expect(head.filter({ hasText: "Took" })).toBeVisible();
+  await expect(head.filter({ hasText: "Duration" })).toBeVisible();
   await expect(head.filter({ hasText: "Version" })).toBeHidden();
   await one.page.getByRole("button", { name: "Columns" }).click();
-  await one.page.getByRole("menuitemcheckbox", { name: "Took" }).click();
+  await one.page.getByRole("menuitemcheckbox", { name: "Duration" }).click();
   const kept = one.page.waitForResponse((answer) => answer.url().endsWith("/preferences") && answer.request().method() === "PUT");
   await one.page.getByRole("menuitemcheckbox", { name: "Version" }).click();
   await kept;
   await expectAccessible(one.page);
   await one.page.keyboard.press("Escape");
-  await expect(head.filter({ hasText: "Took" })).toBeHidden();
+  await expect(head.filter({ hasText: "Duration" })).toBeHidden();
   await expect(head.filter({ hasText: "Version" })).toBeVisible();
   await expect(one.page.getByRole("table", { name: "Runs" }).getByRole("row").last()).toContainText("v1");
   // Cells stand below their heads, whatever is hidden.
   const left = async (name: string) => (await one.page.getByRole("columnheader", { name }).boundingBox())?.x;
   const cell = await one.page.locator(".t-runs tbody .c-when").first().boundingBox();
   expect(Math.abs((cell?.x ?? 0) - ((await left("When")) ?? 1_000))).toBeLessThan(120);
-  for (const [path, name] of [["/workflows", "Last run"], ["/sources", "Begins"], ["/errors", "First seen"]] as const) {
+  for (const [path, name] of [["/workflows", "Last run"], ["/sources", "Starts"], ["/errors", "First seen"]] as const) {
     await one.page.goto(path);
     await one.page.getByRole("button", { name: "Columns" }).click();
     await one.page.getByRole("menuitemcheckbox", { name }).click();
     await expect(one.page.getByRole("menuitemcheckbox", { name })).not.toBeChecked();
-    await one.page.getByRole("menuitem", { name: "As it was at first" }).click();
+    await one.page.getByRole("menuitem", { name: "Default columns" }).click();
   }
   await one.context.close();
 
   const two = await visit();
   await two.page.goto(`/workflows/${made.id}/runs`);
-  await expect(two.page.getByRole("columnheader", { name: "Took" })).toBeHidden();
+  await expect(two.page.getByRole("columnheader", { name: "Duration" })).toBeHidden();
   await expect(two.page.getByRole("columnheader", { name: "Version" })).toBeVisible();
   await two.page.getByRole("button", { name: "Columns" }).click();
-  await two.page.getByRole("menuitem", { name: "As it was at first" }).click();
-  await expect(two.page.getByRole("columnheader", { name: "Took" })).toBeVisible();
+  await two.page.getByRole("menuitem", { name: "Default columns" }).click();
+  await expect(two.page.getByRole("columnheader", { name: "Duration" })).toBeVisible();
   await two.context.close();
   await server.stop();
 });
@@ -62,7 +62,7 @@ test("a view is saved by its name, opened again, and removed", async ({ page, se
   await dialog.getByLabel("Name").fill("Broken ones");
   await page.keyboard.press("Enter");
   await expect(dialog).toHaveCount(0);
-  await page.getByRole("button", { name: "Clear all" }).click();
+  await page.getByRole("button", { name: "Clear filters" }).click();
   await expect(page).not.toHaveURL(/owner=/);
   await page.reload();
   await page.getByRole("button", { name: "Views" }).click();
@@ -70,9 +70,9 @@ test("a view is saved by its name, opened again, and removed", async ({ page, se
   await expect(page).toHaveURL(new RegExp(`owner=${made.id}`));
   await expect(page).toHaveURL(/status=failed/);
   await page.getByRole("button", { name: "Views" }).click();
-  await page.getByRole("menuitem", { name: "Remove views…" }).click();
-  await page.getByRole("button", { name: "Remove the view Broken ones" }).click();
-  await expect(page.getByText("None is left.")).toBeVisible();
+  await page.getByRole("menuitem", { name: "Delete views…" }).click();
+  await page.getByRole("button", { name: "Delete the view Broken ones" }).click();
+  await expect(page.getByText("No views left.")).toBeVisible();
 });
 
 test("a list that its filters left empty says how many there are, and removes the filter that leaves out most", async ({ page, server }) => {

@@ -11,7 +11,7 @@ test("events and lines of a log come by the stream, and nothing is asked for mea
   await server.call("POST", `/sources/${made.id}/run`, { event: { n: 1 } });
   await page.clock.install();
   await page.goto(`/sources/${made.id}`);
-  const log = page.getByRole("region", { name: "Log", exact: true });
+  const log = page.getByRole("region", { name: "Logs", exact: true });
   const events = page.getByRole("table", { name: "Events" });
   await expect(log).toContainText("order 1 came");
   await expect(events).toContainText("order 1");
@@ -37,19 +37,19 @@ test("events and lines of a log come by the stream, and nothing is asked for mea
 
 test("one tab reads the stream for all: what the others show comes too, and goes on when that tab is closed", async ({ page, context, server }) => {
   const made = await server.call<Source>("POST", "/sources", { component_code: code, name: "Tail of tabs" });
-  const other = await workflow(server, "Log of tabs", { says: step(`console.log("parcel", steps.trigger.event.body.n); return 1;`) });
+  const other = await workflow(server, "Logs of tabs", { says: step(`console.log("parcel", steps.trigger.event.body.n); return 1;`) });
   await page.goto(`/sources/${made.id}`);
   await expect(page.getByRole("heading", { name: "Tail of tabs" })).toBeVisible();
   const second = await context.newPage();
   await second.goto(`/workflows/${other.id}/logs`);
-  await second.getByRole("region", { name: "Log", exact: true }).waitFor();
+  await second.getByRole("region", { name: "Logs", exact: true }).waitFor();
   await send(server, other, { n: 1 });
-  await expect(second.getByRole("region", { name: "Log", exact: true })).toContainText("parcel 1");
+  await expect(second.getByRole("region", { name: "Logs", exact: true })).toContainText("parcel 1");
   await server.call("POST", `/sources/${made.id}/run`, { event: { n: 7 } });
   await expect(page.getByRole("table", { name: "Events" })).toContainText("order 7");
   await page.close();
   await send(server, other, { n: 2 });
-  await expect(second.getByRole("region", { name: "Log", exact: true })).toContainText("parcel 2");
+  await expect(second.getByRole("region", { name: "Logs", exact: true })).toContainText("parcel 2");
 });
 
 test("a list that is read keeps its rows while more come than it has, and what happens to them is shown", async ({ page, server }) => {

@@ -11,7 +11,7 @@ test("a log is paged back, and filtered by level, step and words", async ({ page
   await send(server, made, {});
   await page.goto(`/workflows/${made.id}`);
   await page.getByRole("navigation", { name: "Parts of the workflow" }).getByRole("link", { name: "Logs" }).click();
-  const log = page.getByRole("region", { name: "Lines of the log" });
+  const log = page.getByRole("region", { name: "Log lines" });
   await expect(log).toContainText("shelf A2 is empty");
   await expect(log).toContainText("parcel 150");
   await expectAccessible(page);
@@ -33,7 +33,7 @@ test("a log is paged back, and filtered by level, step and words", async ({ page
   await expect(log).toContainText("shelf A2 is empty");
   await page.getByRole("combobox", { name: "Step" }).click();
   await page.getByRole("option", { name: "count" }).click();
-  await expect(page.getByText("No such line.")).toBeVisible();
+  await expect(page.getByText("No matching lines.")).toBeVisible();
 });
 
 test("keys of a data store are found by how they begin, with a glance at their values", async ({ page, server }) => {
@@ -45,13 +45,13 @@ test("keys of a data store are found by how they begin, with a glance at their v
   const rows = page.getByRole("table", { name: "Keys" }).getByRole("row");
   await expect(rows).toHaveCount(3);
   await expect(rows.filter({ hasText: "order/1" })).toContainText('{"seen":true}');
-  await page.getByRole("searchbox", { name: "Keys that begin with" }).fill("order/");
+  await page.getByRole("searchbox", { name: "Keys that start with" }).fill("order/");
   await expect(rows).toHaveCount(2);
   await expect(page).toHaveURL(/prefix=order/);
   await expectAccessible(page);
   await page.reload();
   await expect(rows).toHaveCount(2);
-  await page.getByRole("searchbox", { name: "Keys that begin with" }).fill("nothing");
+  await page.getByRole("searchbox", { name: "Keys that start with" }).fill("nothing");
   await page.getByRole("button", { name: "Show all keys" }).click();
   await expect(rows).toHaveCount(3);
 });
@@ -72,7 +72,7 @@ test("a value of a data store that was written meanwhile is not overwritten with
   await expect(question).toContainText("changed elsewhere");
   await expectAccessible(page);
   expect((await stored()).value).toEqual({ at: 999 });
-  await question.getByRole("button", { name: "Save mine over it" }).click();
+  await question.getByRole("button", { name: "Overwrite with mine" }).click();
   await expect(question).toHaveCount(0);
   expect((await stored()).value).toEqual({ at: 2 });
 });
@@ -115,20 +115,20 @@ test("the audit shows what was done by somebody, to something, lately", async ({
   await server.call("PUT", `/data_stores/${store.id}`, { name: "Watched closely" });
   await server.call("POST", "/data_stores", { name: "Another" });
   await page.goto("/settings/audit");
-  const rows = page.getByRole("table", { name: "Audit" }).getByRole("row");
+  const rows = page.getByRole("table", { name: "Audit log" }).getByRole("row");
   await expect(rows.filter({ hasText: store.id }).first()).toBeVisible();
   await expectAccessible(page);
   await rows.filter({ hasText: store.id }).first().getByRole("button", { name: store.id }).click();
   await expect(page).toHaveURL(new RegExp(`target=${store.id}`));
-  await expect(page.getByRole("searchbox", { name: "Done to an id" })).toHaveValue(store.id);
+  await expect(page.getByRole("searchbox", { name: "Target ID" })).toHaveValue(store.id);
   await expect.poll(async () => (await rows.allInnerTexts()).slice(1).every((row) => row.includes(store.id))).toBe(true);
   await page.getByRole("button", { name: "24 h" }).click();
   await expect(page).toHaveURL(/age=day/);
   await expect(rows.filter({ hasText: store.id }).first()).toBeVisible();
-  await page.getByRole("searchbox", { name: "Done to an id" }).fill("ds_nobody");
+  await page.getByRole("searchbox", { name: "Target ID" }).fill("ds_nobody");
   await page.keyboard.press("Enter");
-  await expect(page.getByText("No record fits.")).toBeVisible();
-  await page.getByRole("button", { name: "Remove the filter" }).first().click();
+  await expect(page.getByText("No record matches.")).toBeVisible();
+  await page.getByRole("button", { name: "Clear filter" }).first().click();
   await expect(page).not.toHaveURL(/target/);
 });
 
@@ -136,7 +136,7 @@ test("a mail that waits is read, and sent again", async ({ page, server }) => {
   const made = await workflow(server, "Mails", { mail: step(`$.send.email({ subject: "Parcel 12 waits", text: "At the counter." }); return 1;`) });
   await send(server, made, {});
   await page.goto("/mail");
-  await expect(page.getByRole("region", { name: "Text of the mail" })).toContainText("At the counter.");
+  await expect(page.getByRole("region", { name: "Message text" })).toContainText("At the counter.");
   await expectAccessible(page);
   const asked = page.waitForResponse(/\/v1\/mail\/[^/]+\/send$/);
   await page.getByRole("button", { name: "Send again" }).click();
@@ -155,7 +155,7 @@ test("the theme that a person chose is there in every browser", async ({ browser
   };
   const one = await visit();
   const kept = one.page.waitForResponse((answer) => answer.url().endsWith("/preferences") && answer.request().method() === "PUT");
-  await one.page.getByRole("button", { name: "Theme: as the system" }).click();
+  await one.page.getByRole("button", { name: "Theme: system" }).click();
   expect((await kept).ok()).toBe(true);
   await expect(one.page.locator("html")).toHaveAttribute("data-theme", "light");
   await one.context.close();

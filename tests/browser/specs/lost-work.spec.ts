@@ -32,7 +32,7 @@ test("'hours of edits gone after a refresh': every kind of edit is kept while th
   await write(page, "one", step("return 'code';"));
   await expect(page.getByText("Not saved: no connection")).toBeVisible();
   await page.getByRole("button", { name: "Rename" }).click();
-  await page.getByRole("textbox", { name: "Name of the step" }).fill("first");
+  await page.getByRole("textbox", { name: "Step name" }).fill("first");
   await page.keyboard.press("Enter");
   await card(page, /^two/).click();
   await page.getByRole("tab", { name: "Configure" }).click();
@@ -59,7 +59,7 @@ test("'hours of edits gone after a refresh': every kind of edit is kept while th
   await card(page, /^HTTP request/).click();
   await page.getByRole("button", { name: "Add a trigger" }).click();
   await page.getByRole("menuitem", { name: "Schedule" }).click();
-  await page.getByRole("textbox", { name: "Ticks" }).fill("7");
+  await page.getByRole("textbox", { name: "Runs" }).fill("7");
   await page.keyboard.press("Tab");
   await expect(page.getByText(/^Not saved: no connection/)).toBeVisible();
   await expectAccessible(page);
@@ -83,8 +83,8 @@ test("'hours of edits gone after a refresh': every kind of edit is kept while th
   await server.start();
   const next = await page.context().newPage();
   await next.goto(`/workflows/${made.id}/edit?step=first`);
-  await expect(editor(next, "first").or(next.getByRole("button", { name: "Take it" })).first()).toBeVisible();
-  const take = next.getByRole("button", { name: "Take it" });
+  await expect(editor(next, "first").or(next.getByRole("button", { name: "Restore" })).first()).toBeVisible();
+  const take = next.getByRole("button", { name: "Restore" });
   if (await take.isVisible()) await take.click();
   await expect(editor(next, "first")).toContainText("closed with it");
   await expect.poll(() => codeOf(server, made.id)).toContain("closed with it");
@@ -108,11 +108,11 @@ test("'two tabs overwrite each other without a word': both texts are there, whic
   expect(await codeOf(server, made.id)).toContain("of the first tab");
   // What is typed on is kept; nothing is sent until one decides.
   await other.reload();
-  await other.getByRole("button", { name: "Take it" }).click();
+  await other.getByRole("button", { name: "Restore" }).click();
   await expect(editor(other, "one")).toContainText("of the second tab");
   await expect(other.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
   expect(await codeOf(server, made.id)).toContain("of the second tab");
-  await other.getByRole("button", { name: "Undo: what was typed before" }).click();
+  await other.getByRole("button", { name: "Undo: restore unsaved changes" }).click();
   await expect(editor(other, "one")).toContainText("of the first tab");
   expectOnly(messages, /412/);
 });
@@ -209,7 +209,7 @@ test("'a half-typed secret was saved': a secret is sent once one leaves the form
   expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain("hunter2");
   await page.getByRole("tab", { name: "Configure" }).focus();
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
-  await expect(page.getByText("Set. Nobody can read it back.")).toBeVisible();
+  await expect(page.getByText("Set. It cannot be read back.")).toBeVisible();
   await expect(page.getByLabel("Note")).toHaveValue("still the same form");
 });
 

@@ -30,7 +30,7 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
   await expect(rows).toHaveCount(5);
   await add("Time");
   await add("Error");
-  await page.getByLabel("Class of the error").fill("RangeError");
+  await page.getByLabel("Error class").fill("RangeError");
   await page.keyboard.press("Enter");
   await expect(rows).toHaveCount(3);
   await expectAccessible(page);
@@ -46,17 +46,17 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
   await page.keyboard.press("x");
   await page.keyboard.press("j");
   await page.keyboard.press("Shift+X");
-  const bar = page.getByRole("region", { name: "What is selected" });
+  const bar = page.getByRole("region", { name: "Selection" });
   await expect(bar).toContainText("2 selected");
   await expectAccessible(page);
   await page.keyboard.press("c");
   await expect(page.getByRole("dialog", { name: "Cancel 2 runs?" })).toContainText("2 runs that you selected wait, queued or paused");
-  await page.getByRole("button", { name: "Keep them" }).click();
+  await page.getByRole("button", { name: "Keep running" }).click();
   await page.keyboard.press("Escape");
   await expect(bar).toHaveCount(0);
 
   // All that match, counted by the server.
-  await page.getByRole("checkbox", { name: "Select all that are shown" }).click();
+  await page.getByRole("checkbox", { name: "Select all shown" }).click();
   await expect(bar).toContainText("5 selected");
   await page.keyboard.press("Shift+A");
   await expect(bar).toContainText("All 5 selected");
@@ -73,11 +73,11 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
 
   await server.call("PUT", `/workflows/${labels.id}`, { steps: [{ namespace: "street", code: step("return 'mended';") }] });
   await server.call("POST", `/workflows/${labels.id}/deploy`, {});
-  await page.getByRole("checkbox", { name: "Select all that are shown" }).click();
+  await page.getByRole("checkbox", { name: "Select all shown" }).click();
   await page.keyboard.press("Shift+A");
   await page.keyboard.press("r");
   const dialog = page.getByRole("dialog", { name: "Replay up to 3 runs" });
-  await expect(dialog.getByRole("radio", { name: /^Each from the step that failed/ })).toBeChecked();
+  await expect(dialog.getByRole("radio", { name: /^From the failed step/ })).toBeChecked();
   await expectAccessible(page);
   await dialog.getByRole("button", { name: "Replay up to 3 runs" }).click();
   await expect(page).toHaveURL(/\/replays\/rpl_/);
@@ -93,11 +93,11 @@ test("runs of one workflow are replayed with one event in the place of their own
   for (const street of ["", ""]) await send(server, made, { street });
   await page.goto(`/runs?owner=${made.id}&status=failed`);
   await expect(page.getByRole("table", { name: "Runs" })).toContainText("no street");
-  await page.getByRole("checkbox", { name: "Select all that are shown" }).click();
+  await page.getByRole("checkbox", { name: "Select all shown" }).click();
   await page.keyboard.press("r");
   const dialog = page.getByRole("dialog", { name: "Replay 2 runs" });
-  await dialog.getByRole("radio", { name: /^Each from its trigger/ }).click();
-  await dialog.getByRole("radio", { name: /^All with one event/ }).click();
+  await dialog.getByRole("radio", { name: /^From the trigger/ }).click();
+  await dialog.getByRole("radio", { name: /^One event for all/ }).click();
   const type = async (text: string) => {
     await dialog.getByRole("textbox", { name: "Event" }).focus();
     await page.keyboard.press("ControlOrMeta+a");

@@ -32,7 +32,7 @@ test("the map shows what is joined with what, what ran, and why a wheel stands s
   await wheel("Sources", "Orders").click();
   const about = page.getByRole("complementary", { name: "Orders" });
   await expect(about).toContainText("Weighing");
-  await expect(about.getByRole("list", { name: "Last events" })).toContainText("the first order");
+  await expect(about.getByRole("list", { name: "Recent events" })).toContainText("the first order");
   await wheel("Workflows", "Weighing").click();
   await expect(page.getByRole("complementary", { name: "Weighing" })).toContainText("ERP errors");
   await expect(page).toHaveURL(/at=p_/);

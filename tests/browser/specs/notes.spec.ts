@@ -30,7 +30,7 @@ test("a step has a note that is part of the version, and a workflow a note and t
   await expect(rows).toHaveCount(2);
   await expect(rows.last()).toContainText("Noted");
   await expectAccessible(page);
-  await page.getByRole("button", { name: "Remove the filter Tag" }).click();
+  await page.getByRole("button", { name: "Clear filter Tag" }).click();
   await expect(page).not.toHaveURL(/tag=/);
 });
 

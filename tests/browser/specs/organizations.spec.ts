@@ -79,7 +79,7 @@ test("a person of two organizations sees one of them at a time, in every tab", a
   await expect(page.getByText("Switched to Southgate").first()).toBeVisible();
   await expect(page.getByRole("link", { name: "Orders of the south" })).toBeVisible();
   await page.goto("/workflows/p_other?org=o_other");
-  await expect(page.getByRole("heading", { name: "Not here" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Not found" })).toBeVisible();
   await expect(page.getByRole("link", { name: "Orders of the south" })).toHaveCount(0);
   await page.goto(`/sources?org=${server.org}`);
   await isAt(page, "Northgate");

@@ -32,7 +32,7 @@ test("lists of components, registries, apps, accounts, listeners, webhooks, stor
     ["/settings/domains", /domains/i],
     ["/settings/oauth-clients", /clients/i],
     ["/settings/audit", /audit/i],
-    ["/settings/notifications", "Mails about errors"],
+    ["/settings/notifications", "Error mail"],
     ["/settings/retention", "History"],
   ];
   for (const width of [1440, 380]) {
@@ -54,17 +54,17 @@ test("a dialog asks for what is empty, and a refusal stands beside its field", a
   await page.goto(`${server.url}/webhooks`);
   await page.getByRole("button", { name: "New webhook" }).first().click();
   const dialog = page.getByRole("dialog");
-  const address = dialog.getByLabel("Address");
-  const make = dialog.getByRole("button", { name: "Make webhook" });
+  const address = dialog.getByLabel("URL");
+  const make = dialog.getByRole("button", { name: "Create webhook" });
   await make.click();
-  await expect(dialog.getByText("Address is needed.")).toBeVisible();
+  await expect(dialog.getByText("URL is required.")).toBeVisible();
   await expect(address).toBeFocused();
   await address.fill("ftp://x");
-  await expect(dialog.getByText("Address is needed.")).toHaveCount(0);
+  await expect(dialog.getByText("URL is required.")).toHaveCount(0);
   await make.click();
   await expect(address).toHaveAccessibleDescription(/starts with http/);
   await expect(address).toBeFocused();
-  await expect(dialog.getByRole("alert")).toContainText("1 field needs you");
+  await expect(dialog.getByRole("alert")).toContainText("1 field needs attention");
   // The browser tells of each refusal.
   expect(messages.splice(0).every((message) => message.includes("422"))).toBe(true);
 });

@@ -69,7 +69,7 @@ const dialogs = (made: Shop): View[] => [
   ["source-delete", `/sources/${made.timer}/configure`, press("Delete…")],
   ["source-changed", `/sources/${made.timer}/configure`, async (page) => page.getByLabel("Shelf").fill("C3")],
   ["source-find", "/sources/new", async (page) => {
-    await page.getByRole("textbox", { name: "Words, a key, an address or code" }).fill("rss");
+    await page.getByRole("textbox", { name: "Search, or paste a key, a URL or code" }).fill("rss");
     await page.keyboard.press("Enter");
   }],
   ["form-wrong", `/sources?action=create&component=${made.form}`, press("Deploy source")],

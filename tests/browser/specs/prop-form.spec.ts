@@ -44,7 +44,7 @@ test("options come by pages and by search; their errors are asked again; what ta
   const options = page.getByRole("option");
   await expect(options).toHaveText(["Orderssheet_Orders", "Payoutssheet_Payouts", "Returnssheet_Returns"]);
   await expectOpenListAccessible(page);
-  await page.getByRole("button", { name: "Load the next" }).click();
+  await page.getByRole("button", { name: "Load more" }).click();
   await expect(options).toHaveCount(5);
   await expect(field(page, "Sheet")).toBeFocused();
   await field(page, "Sheet").fill("su");
@@ -56,7 +56,7 @@ test("options come by pages and by search; their errors are asked again; what ta
   await expect(page.getByRole("alert")).toContainText("no region, no shelf");
   // By keys the list ends at the buttons below it.
   await page.keyboard.press("ArrowDown");
-  await expect(page.getByRole("button", { name: "Ask again" })).toBeFocused();
+  await expect(page.getByRole("button", { name: "Retry" })).toBeFocused();
   await page.keyboard.press("Escape");
   await expect(field(page, "Shelf")).toBeFocused();
   await page.getByLabel("Region").fill("north");
@@ -66,8 +66,8 @@ test("options come by pages and by search; their errors are asked again; what ta
   await field(page, "Slow").click();
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await expect(page.getByText("Stopped", { exact: true })).toBeVisible();
-  await page.getByRole("button", { name: "Ask again" }).click();
-  await expect(page.getByText("Asking")).toBeVisible();
+  await page.getByRole("button", { name: "Retry" }).click();
+  await expect(page.getByText("Loading")).toBeVisible();
   await page.keyboard.press("Escape");
   await expectAccessible(page);
 
@@ -76,7 +76,7 @@ test("options come by pages and by search; their errors are asked again; what ta
   await expect.poll(stored).toMatchObject({ sheet: "sheet_Suppliers", region: "north", shelf: "B2" });
 });
 
-test("a component says its props anew: what was typed stays, and what is optional is taken away again", async ({ page, server }) => {
+test("a component says its props anew: what was typed stays, and what is optional was unpublished again", async ({ page, server }) => {
   const made = await server.call<{ id: string }>("POST", "/sources", { name: "Says anew", component_code: code });
   await page.goto(`/sources/${made.id}/configure`);
   await page.getByLabel("Region").fill("south");
@@ -105,7 +105,7 @@ test("a component says its props anew: what was typed stays, and what is optiona
   await field(page, "Kind").click();
   await choose(page, "parcel");
   await expect(page.getByLabel("Weight of the parcel")).toBeVisible();
-  await page.getByRole("button", { name: "Undo all" }).click();
+  await page.getByRole("button", { name: "Discard changes" }).click();
   await expect(page.getByLabel("Weight of the parcel")).toHaveCount(0);
 });
 
@@ -196,7 +196,7 @@ test("a save leaves a secret that is set, and an emptied field goes back to its 
   await page.goto(`/sources/${made.id}/configure`);
   await page.getByLabel("Number", { exact: true }).fill("");
   await expect(page.getByText("Without a value, the default 5 applies.")).toBeVisible();
-  await expect(page.getByRole("list", { name: "What changes" })).toHaveText(/^n\W*7\W+5$/);
+  await expect(page.getByRole("list", { name: "Changes" })).toHaveText(/^n\W*7\W+5$/);
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
   await expect(page.getByLabel("Number", { exact: true })).toHaveValue("5");

@@ -47,6 +47,6 @@ test("sign-in by a provider", async ({ page }) => {
   // Somebody who turned back at the provider.
   await page.context().clearCookies();
   await page.goto(`${server.url}/login?error=access_denied&state=x`);
-  await expect(page.getByRole("alert")).toContainText("Acme did not sign you in: access_denied");
+  await expect(page.getByRole("alert")).toContainText("Acme could not sign you in: access_denied");
   expect(messages, "messages on the console").toEqual([]);
 });

@@ -45,7 +45,7 @@ test("runs that come while a list is read wait under a bar, and j and k go from 
 
   // What the server or code puts in backticks is code.
   await expect(page.locator(".error-message code")).toHaveText("street");
-  await page.getByRole("link", { name: "Open line in the draft" }).click();
+  await page.getByRole("link", { name: "Open this line in the draft" }).click();
   await expect(page).toHaveURL(/step=label.*line=4|line=4.*step=label/);
   const editor = page.getByRole("textbox", { name: "Code of label" });
   await expect(editor).toBeFocused();
@@ -68,7 +68,7 @@ test("'durability is a claim': where the server ended within a step, the run's p
   await server.start();
   await expect.poll(async () => (await runs())[0]?.status, { timeout: 60_000 }).toBe("succeeded");
   await page.goto(`/runs/${(await runs())[0]?.id}`);
-  const times = page.getByRole("region", { name: "Time line" });
+  const times = page.getByRole("region", { name: "Timeline" });
   await expect(times).toContainText("ended in slow. 1 result before it was kept, and it ran again.");
   await expect(times.getByRole("button", { name: /slow/ })).toContainText("attempt 2");
   await expectAccessible(page);

@@ -32,18 +32,18 @@ test("the state of the server and a value of a data store show that they are rea
   await expect(value).toContainText("7");
 });
 
-test("a replay says that the versions could not be read, and reads them again", async ({ page, server, messages }) => {
+test("a replay says that the versions could not be loaded, and reads them again", async ({ page, server, messages }) => {
   const made = await workflow(server, "Unread", { only: step("return 1;") });
   const run = await send(server, made, {});
   const failing = new RegExp(`/v1/workflows/${made.id}(/deployments/|\\?include=deployment_id)`);
-  await page.route(failing, (route) => route.fulfill({ status: 503, json: { error: "the database does not answer", code: "unavailable" } }));
+  await page.route(failing, (route) => route.fulfill({ status: 503, json: { error: "the database does not respond", code: "unavailable" } }));
   await page.goto(`/runs/${run}#replay`);
   const dialog = page.getByRole("dialog");
-  await expect(dialog.getByRole("alert")).toContainText("The versions could not be read");
-  await expect(dialog.getByText("Reading the versions…")).toHaveCount(0);
+  await expect(dialog.getByRole("alert")).toContainText("The versions could not be loaded");
+  await expect(dialog.getByText("Loading the versions…")).toHaveCount(0);
   await expectAccessible(page);
   await page.unroute(failing);
-  await dialog.getByRole("button", { name: "Read again" }).click();
+  await dialog.getByRole("button", { name: "Retry" }).click();
   await expect(dialog.getByRole("radio", { name: /^Live v1/ })).toBeChecked();
   await expect(dialog.getByRole("alert")).toHaveCount(0);
   messages.splice(0);

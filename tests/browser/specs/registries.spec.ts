@@ -45,7 +45,7 @@ test("a registry says what its last update could not index, is updated with an a
   await page.getByRole("option", { name: "ours" }).click();
   await expect(page).toHaveURL(/registry=ours/);
   await page.getByRole("link", { name: "Do Thing" }).click();
-  await expect(page.getByRole("complementary", { name: "About it" }).getByRole("link", { name: "ours" })).toBeVisible();
+  await expect(page.getByRole("complementary", { name: "About" }).getByRole("link", { name: "ours" })).toBeVisible();
 });
 
 test("Enter in the search for a step takes the first result once the server has answered", async ({ page, server }) => {

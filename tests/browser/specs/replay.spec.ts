@@ -24,7 +24,7 @@ test("a run is replayed with what is live, with its own version or with the draf
   };
 
   const live = await replay("Replay from the trigger");
-  const code = live.dialog.getByRole("radiogroup", { name: "With the code of" });
+  const code = live.dialog.getByRole("radiogroup", { name: "Code" });
   await expect(code.getByRole("radio")).toHaveCount(3);
   await expect(code.getByRole("radio", { name: /^Live v2/ })).toBeChecked();
   await expect(live.dialog.getByRole("figure", { name: "Difference of say" })).toContainText("second");

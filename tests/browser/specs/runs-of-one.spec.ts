@@ -25,7 +25,7 @@ test("runs of one workflow are searched, filtered by any status and time, chosen
   await expectAccessible(page);
 
   await page.keyboard.press("Shift+A");
-  const bar = page.getByRole("region", { name: "What is selected" });
+  const bar = page.getByRole("region", { name: "Selection" });
   await expect(bar).toContainText("All 4 selected");
   await page.keyboard.press("c");
   await page.getByRole("button", { name: "Cancel 2 runs" }).click();
@@ -60,9 +60,9 @@ test("runs of an error are counted, chosen and replayed", async ({ page, server 
   await expect(page.getByText("Showing 3 of 3 runs of this error")).toBeVisible();
   await page.keyboard.press("j");
   await page.keyboard.press("x");
-  await expect(page.getByRole("region", { name: "What is selected" })).toContainText("1 selected");
+  await expect(page.getByRole("region", { name: "Selection" })).toContainText("1 selected");
   await expectAccessible(page);
-  await page.getByRole("checkbox", { name: "Select all that are shown" }).click();
+  await page.getByRole("checkbox", { name: "Select all shown" }).click();
   await page.getByRole("button", { name: "Replay 3 runs…" }).click();
   await page.getByRole("dialog", { name: "Replay 3 runs" }).getByRole("button", { name: "Replay 3 runs" }).click();
   await expect(page).toHaveURL(/\/replays\/rpl_/);
@@ -74,7 +74,7 @@ test("runs of a source have the same bars", async ({ page, server }) => {
   await page.goto(`/sources/${source.id}/runs`);
   await expect(page.getByText(/^Showing (\d) of \1 runs? of this source$/)).toBeVisible();
   await page.getByRole("checkbox", { name: /^Select run_/ }).first().click();
-  await expect(page.getByRole("region", { name: "What is selected" })).toContainText("1 selected");
+  await expect(page.getByRole("region", { name: "Selection" })).toContainText("1 selected");
 });
 
 test("runs between two times of the address are listed, and other times are chosen in a dialog", async ({ page, server }) => {
@@ -91,13 +91,13 @@ test("runs between two times of the address are listed, and other times are chos
   await expect(link(late)).toHaveCount(1);
   await expect(link(early)).toHaveCount(0);
   await expectAccessible(page);
-  await page.getByRole("button", { name: /^Between two times: from \d/ }).click();
+  await page.getByRole("button", { name: /^Date range: from \d/ }).click();
   const dialog = page.getByRole("dialog", { name: "Runs accepted between two times" });
   await expectAccessible(page);
   await dialog.getByLabel("From").fill("2001-01-01T00:00");
-  await dialog.getByLabel("Before").fill("2000-01-01T00:00");
-  await expect(dialog.getByRole("button", { name: "Filter" })).toHaveAttribute("aria-disabled", "true");
-  await dialog.getByLabel("Before").fill("2002-01-01T00:00");
+  await dialog.getByLabel("To").fill("2000-01-01T00:00");
+  await expect(dialog.getByRole("button", { name: "Apply" })).toHaveAttribute("aria-disabled", "true");
+  await dialog.getByLabel("To").fill("2002-01-01T00:00");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/from=2000-12-31T23%3A00%3A00.000Z&to=2001-12-31T23%3A00%3A00.000Z/);
   await expect(page.getByText(/^None of [\d,]+ runs? (or more )?matches\.$/)).toBeVisible();

@@ -18,9 +18,9 @@ test("two events of a source are held against each other", async ({ page, server
   await rows.filter({ hasText: "order 1" }).getByRole("button").click();
   const event = page.getByRole("region", { name: "Event", exact: true });
   await event.getByRole("button", { name: "Compare" }).click();
-  await expect(event.getByText("Choose the event that this one is compared with.")).toBeVisible();
+  await expect(event.getByText("Select the event to compare this one with.")).toBeVisible();
   await rows.filter({ hasText: "order 2" }).getByRole("button").click();
-  const difference = event.getByRole("figure", { name: "What differs between the events" });
+  const difference = event.getByRole("figure", { name: "Differences between the events" });
   await expect(difference.locator(".is-del")).toContainText(["\"id\": 1", "Mill lane 3"]);
   await expect(difference.locator(".is-add")).toContainText(["\"id\": 2", "Harbour 9"]);
   await expectAccessible(page);
@@ -36,10 +36,10 @@ test("a list says where events came faster than it could show them", async ({ pa
   await expect(page.getByRole("table", { name: "Events" }).getByRole("row").filter({ hasText: "the first" })).toHaveCount(1);
   await server.call("POST", `/sources/${made.id}/run`, {});
   // The server keeps a hundred of a source by itself: the rest is not there to be counted.
-  await expect(page.getByText(/not shown: they came faster than this list/)).toBeVisible();
+  await expect(page.getByText(/skipped: they arrived too fast/)).toBeVisible();
   await expectAccessible(page);
-  await page.getByRole("button", { name: "Count anew" }).click();
-  await expect(page.getByText(/not shown: they came faster/)).toHaveCount(0);
+  await page.getByRole("button", { name: "Reset the count" }).click();
+  await expect(page.getByText(/skipped: they arrived too fast/)).toHaveCount(0);
 });
 
 test("every event that is emitted while a list is open, also paused, is shown, or the list says that some are not", async ({ page, server }) => {
@@ -66,13 +66,13 @@ test("every event that is emitted while a list is open, also paused, is shown, o
   await emit(40);
   await page.keyboard.press(".");
   await expect.poll(() => listed.size).toBe(91);
-  await expect(status).not.toContainText("not shown");
+  await expect(status).not.toContainText("skipped");
   // More than the server has in a list of events: the rest is not there to be counted.
   await page.keyboard.press(".");
   await expect(status).toContainText("paused");
   await emit(250);
   await page.keyboard.press(".");
-  await expect(status).toContainText("not shown: they came faster than this list, or in a pause");
+  await expect(status).toContainText("skipped: they arrived too fast for this list, or while it was paused");
   await expect.poll(() => listed.size).toBe(191);
 });
 
@@ -82,8 +82,8 @@ test("a workflow is made of an event: its first test has that one, not the newes
   await post(made, { id: 2, street: "Harbour 9" });
   await page.goto(`/sources/${made.id}`);
   await page.getByRole("table", { name: "Events" }).getByRole("row").filter({ hasText: "order 1" }).getByRole("button").click();
-  await page.getByRole("link", { name: "Make a workflow of this event" }).click();
-  await page.getByRole("button", { name: "Make workflow" }).click();
+  await page.getByRole("link", { name: "Create a workflow from this event" }).click();
+  await page.getByRole("button", { name: "Create workflow" }).click();
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("Mill lane 3");
   await page.getByRole("button", { name: "Test all" }).click();
   await expect(page.getByRole("tree", { name: "Exports of code" })).toContainText("Mill lane 3");
@@ -147,8 +147,8 @@ test("an error event whose results were cut is loaded whole from the run that fa
   const tree = page.getByRole("tree", { name: "Event" });
   await expect(tree).toContainText("cut by the server");
   await expectAccessible(page);
-  await page.getByRole("button", { name: "Load whole" }).click();
+  await page.getByRole("button", { name: "Load all" }).click();
   await expect(tree).toContainText("the end of it");
   await expect(tree).not.toContainText("cut by the server");
-  await expect(page.getByRole("button", { name: "Load whole" })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Load all" })).toHaveCount(0);
 });

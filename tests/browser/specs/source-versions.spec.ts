@@ -16,7 +16,7 @@ test("a change of a source shows its difference first, makes a version with a me
   await page.goto(`/sources/${made.id}/configure`);
   await page.getByLabel("Shelf").fill("B2");
   await page.getByLabel("Key", { exact: true }).fill("hush hush");
-  const changes = page.getByRole("region", { name: "What changes" });
+  const changes = page.getByRole("region", { name: "Changes" });
   await expect(changes.getByRole("listitem").filter({ hasText: "shelf" })).toContainText(/A1\W+B2/);
   await expect(changes.getByRole("listitem").filter({ hasText: "key" })).toContainText("a new secret");
   await expect(changes).not.toContainText("hush");
@@ -37,17 +37,17 @@ test("a change of a source shows its difference first, makes a version with a me
   const compared = page.getByRole("dialog", { name: "v1 against v3" });
   await expect(compared.getByRole("list", { name: "Changed values" })).toContainText(/shelf\W*A1\W+B2/);
   await expect(compared.getByRole("list", { name: "Changed values" })).toContainText(/key\W*not set\W+secret/);
-  await expect(compared.getByRole("figure", { name: "Changes of the code" })).toContainText("rows: 2");
+  await expect(compared.getByRole("figure", { name: "Code changes" })).toContainText("rows: 2");
   await compared.getByRole("combobox", { name: "After" }).click();
   await page.getByRole("option", { name: "v2" }).click();
-  await expect(page.getByRole("dialog", { name: "v1 against v2" }).getByRole("figure", { name: "Changes of the code" })).toHaveCount(0);
+  await expect(page.getByRole("dialog", { name: "v1 against v2" }).getByRole("figure", { name: "Code changes" })).toHaveCount(0);
   await expectAccessible(page);
   await page.keyboard.press("Escape");
 
   await page.getByRole("button", { name: "Go back to v1…" }).click();
   const back = page.getByRole("dialog", { name: "Go back to v1?" });
   await expect(back.getByRole("list", { name: "Changed values" })).toContainText(/shelf\W*B2\W+A1/);
-  await expect(back.getByRole("figure", { name: "Changes of the code" })).toContainText("rows: 1");
+  await expect(back.getByRole("figure", { name: "Code changes" })).toContainText("rows: 1");
   await back.getByRole("button", { name: "Go back to v1", exact: true }).click();
   await expect(rows.nth(1)).toHaveText(/v4live.*Back to version 1/);
   const now = await server.call<Source>("GET", `/sources/${made.id}`);
@@ -83,6 +83,6 @@ test("any two versions of a workflow are compared: props, settings and code", as
   await expect(dialog.getByRole("list", { name: "Changes", exact: true })).toContainText("greet: code changed, value of whom changed");
   await expect(dialog.getByRole("list", { name: "Changed values of greet" })).toContainText(/whom\W*Ada\W+Noor/);
   await expect(dialog.getByRole("list", { name: "Changed values of Settings" })).toContainText(/timeout_ms\W*not set\W+5000/);
-  await expect(dialog.getByRole("figure", { name: "Changes of greet" })).toContainText("Good day");
+  await expect(dialog.getByRole("figure", { name: "Changes in greet" })).toContainText("Good day");
   await expectAccessible(page);
 });

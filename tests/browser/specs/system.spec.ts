@@ -9,9 +9,9 @@ test("an owner of the first organization sees the server, and a member is told w
   await expect(fact("Address")).toContainText(server.url);
   await expect(fact("Database")).toContainText(store === "sqlite" ? "SQLite" : "Postgres, used by this server alone");
   await expect(fact("State")).toContainText("events are accepted");
-  await expect(fact("Free on the data disk")).toContainText("GB");
-  await expect(fact("Room that it takes")).toContainText("B");
-  await page.getByRole("button", { name: "Look now" }).click();
+  await expect(fact("Free disk space")).toContainText("GB");
+  await expect(fact("Size on disk")).toContainText("B");
+  await page.getByRole("button", { name: "Run checks" }).click();
   const checks = page.getByRole("list", { name: "Checks" });
   await expect(checks.getByRole("listitem").filter({ hasText: "data directory" })).toContainText("a server uses it");
   await expect(checks.getByRole("listitem").filter({ hasText: "walls" }).first()).toContainText("OK");

@@ -31,7 +31,7 @@ test("an error is copied for an issue without secrets, a page as a command, and 
   await page.goto(`/runs/${run}?step=%24trigger`);
   const tree = page.getByRole("tree").first();
   await tree.getByRole("treeitem", { name: /shelf no/ }).click();
-  await page.getByRole("button", { name: "More to copy" }).click();
+  await page.getByRole("button", { name: "More copy options" }).click();
   await page.getByRole("menuitem", { name: "Copy the path for jq" }).click();
   await expect.poll(copied).toContain('.lines[0]["shelf no"]');
 });

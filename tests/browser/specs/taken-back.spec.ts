@@ -16,7 +16,7 @@ test("a run is cancelled once that is confirmed, by a key too", async ({ page, s
   await page.keyboard.press("c");
   await expect(asks).toContainText("1 run of Waits for a word waits");
   await expectAccessible(page);
-  await asks.getByRole("button", { name: "Keep it" }).click();
+  await asks.getByRole("button", { name: "Keep running" }).click();
   await expect(asks).toHaveCount(0);
   expect(await status()).toBe("paused");
   await page.getByRole("button", { name: "Cancel run…" }).click();
@@ -51,18 +51,18 @@ test("no version comes back unseen: the button waits for the difference, and sta
       const go = dialog.getByRole("button", { name: "Go back to v1", exact: true });
       await expect(go).toHaveAttribute("aria-disabled", "true");
       await go.hover();
-      await expect(page.locator(".tip")).toHaveText("The difference is being read.");
+      await expect(page.locator(".tip")).toHaveText("Loading the difference…");
       await page.keyboard.press("ControlOrMeta+Enter");
       answer?.();
-      await expect(dialog.getByRole("alert")).toContainText("The difference could not be read");
+      await expect(dialog.getByRole("alert")).toContainText("The difference could not be loaded");
       await expect(go).toHaveAttribute("aria-disabled", "true");
       await expectAccessible(page);
       await page.keyboard.press("Escape");
       await page.getByRole("button", { name: "Compare v1 with another" }).click();
       const compared = page.getByRole("dialog", { name: "v1 against v2" });
-      await expect(compared.getByRole("alert")).toContainText("The difference could not be read");
+      await expect(compared.getByRole("alert")).toContainText("The difference could not be loaded");
       fails = false;
-      await compared.getByRole("button", { name: "Read again" }).click();
+      await compared.getByRole("button", { name: "Retry" }).click();
       await expect(compared.getByRole("figure").first()).toBeVisible();
       await page.keyboard.press("Escape");
       await page.getByRole("button", { name: "Go back to v1…" }).click();
@@ -87,7 +87,7 @@ test("deletes and ends that fail say so, and so does their undo", async ({ page,
   await remove.click();
   await page.route("**/v1/data_stores/*/record*", (route) => route.fulfill(FAULT));
   await page.getByRole("button", { name: "Undo" }).click();
-  await expect(page.getByText("cursor was not brought back")).toBeVisible();
+  await expect(page.getByText("cursor was not restored")).toBeVisible();
   await page.unroute("**/v1/data_stores/*/record*");
 
   const webhook = await server.call<{ id: string }>("POST", "/webhooks", { url: "https://erp.example/orders", name: "Ledger" });
@@ -111,7 +111,7 @@ test("deletes and ends that fail say so, and so does their undo", async ({ page,
   await page.getByRole("button", { name: "End: Ledger listens to Heard" }).click();
   await page.route("**/v1/subscriptions*", (route) => (route.request().method() === "POST" ? route.fulfill(FAULT) : route.fallback()));
   await page.getByRole("button", { name: "Undo" }).first().click();
-  await expect(page.getByText("Ledger does not listen again")).toBeVisible();
+  await expect(page.getByText("Ledger was not restored")).toBeVisible();
   expect(messages.splice(0).filter((message) => !isFault(message))).toEqual([]);
 });
 
@@ -152,13 +152,13 @@ test("what this browser kept of a draft is discarded by name, and can be brought
   const next = await page.context().newPage();
   await next.goto(`/workflows/${made.id}/edit`);
   const notice = next.getByRole("alert").filter({ hasText: "This browser kept what you typed" });
-  await notice.getByRole("button", { name: "Discard it" }).click();
+  await notice.getByRole("button", { name: "Discard" }).click();
   await expect(notice).toHaveCount(0);
   await next.getByRole("button", { name: "Undo", exact: true }).click();
   await expect(notice).toBeVisible();
   // It is in the browser again, not on the page alone.
   await next.reload();
-  await notice.getByRole("button", { name: "Take it" }).click();
+  await notice.getByRole("button", { name: "Restore" }).click();
   await expect(next.getByRole("textbox", { name: "Code of one" })).toContainText("typed here");
   expect(messages.splice(0).filter((message) => !/ERR_|Failed to fetch/.test(message))).toEqual([]);
 });
@@ -177,8 +177,8 @@ test("the tag of a draft opens its difference, and from there it is deployed or 
   await expect(page.getByRole("dialog", { name: "Deploy, against v1" })).toBeVisible();
   await page.keyboard.press("Escape");
   await tag.click();
-  await difference.getByRole("button", { name: "Discard the draft…" }).click();
-  await page.getByRole("button", { name: "Discard the draft", exact: true }).click();
-  await expect(page.getByText("The draft is what is live")).toBeVisible();
+  await difference.getByRole("button", { name: "Discard draft…" }).click();
+  await page.getByRole("button", { name: "Discard draft", exact: true }).click();
+  await expect(page.getByText("The draft was discarded")).toBeVisible();
   await expect(tag).toHaveCount(0);
 });

@@ -43,7 +43,7 @@ test("'two people, one draft': different changes are kept both, and each same on
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(dialog).toBeHidden();
   await expect(editor(page, "one")).toContainText("of them");
-  await page.getByRole("button", { name: "Undo: take both drafts" }).click();
+  await page.getByRole("button", { name: "Undo: merge both drafts" }).click();
   await expect(editor(page, "one")).toContainText("of me");
   await expect.poll(codes).toContain("of me");
   expect(messages.splice(0).filter((message) => !message.includes("412"))).toEqual([]);
@@ -69,7 +69,7 @@ test("'I typed nothing, and it blames me': an unchanged draft follows what is sa
   const alert = page.getByRole("alert").filter({ hasText: "This draft was changed elsewhere" });
   await expect(alert).toBeVisible({ timeout: 15_000 });
   await expect(editor(page, "one")).toContainText("mine");
-  await alert.getByRole("button", { name: "Take theirs" }).click();
+  await alert.getByRole("button", { name: "Use theirs" }).click();
   await expect(editor(page, "one")).toContainText("of the files again");
   expect(messages.splice(0).filter((message) => !message.includes("503"))).toEqual([]);
 });
@@ -79,11 +79,11 @@ test("'the next apply undoes it': a workflow that a project manages says so, and
   await server.call("POST", `/workflows/${made.id}/deploy`, {});
   await server.call("PUT", `/workflows/${made.id}`, { made_from: { project: "shop", path: "workflows/managed", fingerprints: { steps: "ab12" } } });
   await page.goto(`/workflows/${made.id}/edit`);
-  await expect(page.getByText("Made by the project shop")).toBeVisible();
+  await expect(page.getByText("Managed by project shop")).toBeVisible();
   await write(page, "one", step("return 'changed here';"));
   await expect(saved(page)).toBeVisible();
-  await page.getByRole("button", { name: "The change as files…" }).click();
-  const dialog = page.getByRole("dialog", { name: "The change as files" });
+  await page.getByRole("button", { name: "Changes as files…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Changes as files" });
   const file = dialog.getByRole("region", { name: "workflows/managed/steps/one.mjs" });
   await expect(file.getByRole("figure")).toContainText("changed here");
   await expect(dialog.getByRole("region")).toHaveCount(1);
@@ -138,7 +138,7 @@ test("'which version did this run have?': deployments stand between runs, and a 
   const rows = (await runs.getByRole("row").allTextContents()).slice(1);
   expect(rows.map((text) => (text.includes("millrace dev") ? "v2" : text.includes("v1") ? "v1" : "run"))).toEqual(["run", "v2", "run", "v1"]);
   await mark.getByRole("link", { name: "compare" }).click();
-  await expect(page.getByRole("heading", { name: "Two runs" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Compare runs" })).toBeVisible();
   await expect(page.getByRole("list", { name: "Differences of one" })).toContainText('"before" → "after"');
   await expect(page.getByRole("figure", { name: "Code of one" })).toContainText("after");
   const code = `export default { name: "From files", version: "0.1.0", props: { http: "$.interface.http" }, run() {} };`;
@@ -170,7 +170,7 @@ test("a component is added by its address, which is read by a button only", asyn
   await expect(dialog).toContainText("https://code.example/action.mjs");
   expect(asked).toBe(0);
   await expectAccessible(page);
-  await dialog.getByRole("button", { name: "Read the code" }).click();
+  await dialog.getByRole("button", { name: "Load the code" }).click();
   await expect(page.getByRole("heading", { name: "Greet" })).toBeVisible();
   await page.getByLabel("Word").fill("hello");
   await page.getByRole("button", { name: "Test to here" }).click();

@@ -18,10 +18,10 @@ test("a source is deployed on the spot as a trigger, by its form, and its first 
   const dialog = page.getByRole("dialog", { name: "New source" });
   await expect(dialog.getByRole("heading", { name: "Where do events come from?" })).toBeVisible();
   await expectAccessible(page);
-  await dialog.getByRole("textbox", { name: "Words, a key, an address or code" }).fill(orders);
-  await dialog.getByRole("button", { name: "Read the code" }).click();
+  await dialog.getByRole("textbox", { name: "Search, or paste a key, a URL or code" }).fill(orders);
+  await dialog.getByRole("button", { name: "Check the code" }).click();
   await dialog.getByRole("button", { name: "Deploy source" }).click();
-  await expect(dialog.getByRole("alert")).toContainText("1 field needs you");
+  await expect(dialog.getByRole("alert")).toContainText("1 field needs attention");
   await expect(dialog.getByLabel("Least amount")).toBeFocused();
   await dialog.getByLabel("Least amount").fill("10");
   await expectAccessible(page);
@@ -37,7 +37,7 @@ test("a source is deployed on the spot as a trigger, by its form, and its first 
   const cards = page.getByRole("navigation", { name: "Trigger and steps" });
   await expect(cards.getByRole("button", { name: /^Orders on the spot/ })).toHaveAttribute("aria-current", "step");
   const events = page.getByRole("region", { name: "Events of the source" });
-  await expect(events).toContainText("No event yet. Send it something:");
+  await expect(events).toContainText("No events yet. Send it a request:");
   await expectAccessible(page);
   const endpoint = /curl (\S+)/.exec((await events.locator("pre").textContent()) ?? "")?.[1] ?? "";
   const record = () => server.call<Record>("GET", `/workflows/${made.id}`);
@@ -70,17 +70,17 @@ test("by keys alone: a trigger that has no source yet gets a new one, which is r
   await page.getByRole("button", { name: "Deploy a new source…" }).focus();
   await page.keyboard.press("Enter");
   const dialog = page.getByRole("dialog", { name: "New source" });
-  await expect(dialog.getByRole("textbox", { name: "Words, a key, an address or code" })).toBeFocused();
+  await expect(dialog.getByRole("textbox", { name: "Search, or paste a key, a URL or code" })).toBeFocused();
   await page.keyboard.insertText(`export default { name: "Says hello", version: "1", run() { this.$emit({ hello: "keys" }, { summary: "hello" }); } };`);
   await page.keyboard.press("Tab");
-  await expect(dialog.getByRole("button", { name: "Read the code" })).toBeFocused();
+  await expect(dialog.getByRole("button", { name: "Check the code" })).toBeFocused();
   await page.keyboard.press("Enter");
   await expect(dialog.getByRole("button", { name: "Choose another" })).toBeVisible();
   await dialog.getByRole("button", { name: "Deploy source" }).focus();
   await page.keyboard.press("Enter");
   await expect(dialog).toBeHidden();
   const events = page.getByRole("region", { name: "Events of the source" });
-  await events.getByRole("button", { name: "Run the source now" }).focus();
+  await events.getByRole("button", { name: "Run now" }).focus();
   await page.keyboard.press("Enter");
   await expect(events.getByRole("button", { name: /hello/ })).toBeVisible();
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
@@ -97,7 +97,7 @@ test("waiting for the next request: a draft says what to do first, and a request
     settings: { auto_deploy: false },
   });
   await page.goto(`/workflows/${draft.id}/edit`);
-  const wait = page.getByRole("button", { name: "Wait for the next" });
+  const wait = page.getByRole("button", { name: "Wait for the next event" });
   await wait.hover();
   await expect(page.getByText("takes requests from the first deploy on. Deploy the draft")).toBeVisible();
   await expect(wait).toHaveAttribute("aria-disabled", "true");
@@ -113,7 +113,7 @@ test("waiting for the next request: a draft says what to do first, and a request
     headers: { "content-type": "application/json", "x-pd-notrigger": "1" },
     body: JSON.stringify({ total: 41 }),
   });
-  await expect(page.getByText("An event came")).toBeVisible();
+  await expect(page.getByText("An event arrived")).toBeVisible();
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("total: 41");
   expect(await server.call<unknown[]>("GET", `/workflows/${made.id}/runs`)).toEqual([]);
 });

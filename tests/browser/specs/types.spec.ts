@@ -33,7 +33,7 @@ test("from the first focus on, code is completed, explained and checked by the t
   await page.keyboard.press("Escape");
 
   await write(page, "use", step("const [line] = steps.load.$return_value.lines;\n    return line.sku;"));
-  await expect(page.getByText("No problem. Types from this event.")).toBeVisible();
+  await expect(page.getByText("No problems. Types come from this event.")).toBeVisible();
   await page.keyboard.press("ControlOrMeta+End");
   for (let up = 0; up < 3; up += 1) await page.keyboard.press("ArrowUp");
   await page.keyboard.press("End");
@@ -75,7 +75,7 @@ test("an editor whose worker cannot be had says so, and edits all the same", asy
   await code.focus();
   await page.keyboard.press("ControlOrMeta+End");
   await page.keyboard.type("// on");
-  await expect(page.getByText("Types are not available; completion is by the data at hand.")).toBeVisible();
+  await expect(page.getByText("Types are not available; completion uses the test data.")).toBeVisible();
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
   messages.splice(0);
 });

@@ -19,7 +19,7 @@ test("a delivery shows each attempt, its headers and its body, and is sent again
 
     await page.goto(`${server.url}/webhooks/${webhook.id}`);
     await expect(page.getByText("nothing yet")).toBeVisible();
-    await expect(page.getByText("Nothing was sent yet.")).toBeVisible();
+    await expect(page.getByText("No deliveries yet.")).toBeVisible();
     await server.call("POST", `/subscriptions?emitter_id=${orders.id}&listener_id=${webhook.id}`);
     await send(server, orders, {});
 

@@ -22,14 +22,14 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await expectAccessible(page);
   await shot(page, "new");
   await page.getByLabel("Name").fill("Greeter");
-  await page.getByRole("button", { name: "Make workflow" }).click();
+  await page.getByRole("button", { name: "Create workflow" }).click();
   await expect(page.getByRole("heading", { name: "Greeter" })).toBeVisible();
   await expect(page.getByText("not deployed")).toBeVisible();
   // A step that throws: the error stands at the step, with its line.
   await write(page, "code", greet("steps.trigger.event.body.nobody.name"));
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
   await page.getByRole("button", { name: "Test to here" }).click();
-  const alert = page.getByRole("alert").filter({ hasText: "It threw in the last test" });
+  const alert = page.getByRole("alert").filter({ hasText: "This step failed in the last test" });
   await expect(alert).toContainText("TypeError");
   await expect(alert).toContainText("In line 3");
   await expect(page.locator(".cm-line.is-wrong")).toContainText("nobody");
@@ -44,7 +44,7 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(page.getByRole("tree", { name: "Exports of code" })).toContainText("hello world");
   await expect(card).toContainText("succeeded");
-  await page.getByRole("tab", { name: "Log" }).click();
+  await page.getByRole("tab", { name: "Logs" }).click();
   await expect(page.getByText("greets", { exact: true })).toBeVisible();
   await shot(page, "builder");
 
@@ -52,7 +52,7 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await write(page, "code", "export default defineComponent({ run( { } })");
   await expect(page.getByText("Not saved: line 1 of code seems unfinished")).toBeVisible();
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByRole("alert").filter({ hasText: "The server refused this step" })).toBeVisible();
+  await expect(page.getByRole("alert").filter({ hasText: "The server rejected this step" })).toBeVisible();
   await expect(card).toContainText("refused");
   await expect(page.getByText(/^Not saved/)).toBeVisible();
   // The browser writes each refusal to its console.
@@ -69,7 +69,7 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await page.getByRole("button", { name: "Deploy", exact: true }).click();
   await expect(page.getByText("v1 live")).toBeVisible();
   await page.getByRole("navigation", { name: "Trigger and steps" }).getByRole("button", { name: "HTTP request" }).click();
-  const address = await page.getByLabel("Address").textContent();
+  const address = await page.getByLabel("URL").textContent();
   expect(address).toMatch(/^http:\/\/127\.0\.0\.1/);
   await expect(page.getByText(`curl ${address}`)).toBeVisible();
   await expectAccessible(page);
@@ -97,7 +97,7 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await page.keyboard.press("ControlOrMeta+Shift+d");
   const dialog = page.getByRole("dialog", { name: "Deploy, against v1" });
   await expect(dialog.getByRole("list", { name: "Changes" })).toContainText("code: code changed");
-  await expect(dialog.getByRole("figure", { name: "Changes of code" })).toContainText("everybody");
+  await expect(dialog.getByRole("figure", { name: "Changes in code" })).toContainText("everybody");
   await expectAccessible(page);
   await shot(page, "deploy");
   await page.keyboard.press("ControlOrMeta+Enter");
@@ -154,9 +154,9 @@ test("steps are added, renamed, moved and removed by keys; each can be undone", 
   await expect.poll(names).toBe("first code second");
 
   await page.getByRole("button", { name: "Rename" }).click();
-  const field = page.getByRole("textbox", { name: "Name of the step" });
+  const field = page.getByRole("textbox", { name: "Step name" });
   await field.fill("first");
-  await expect(page.getByText("Another step is named first.")).toBeVisible();
+  await expect(page.getByText("Another step is already named first.")).toBeVisible();
   await field.fill("middle");
   await page.keyboard.press("Enter");
   await expect.poll(names).toBe("first middle second");
@@ -194,7 +194,7 @@ test("a failed run opens in the editor with its event; its step is tested alone;
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("total: 12");
 
   await write(page, "check", step("return steps.load.$return_value;"));
-  await page.getByRole("button", { name: "Other tests" }).click();
+  await page.getByRole("button", { name: "More tests" }).click();
   await page.getByRole("menuitem", { name: "Test this step alone" }).click();
   const exports = page.getByRole("tree", { name: "Exports of check" });
   await expect(exports).toContainText("total: 12");
@@ -207,16 +207,16 @@ test("a failed run opens in the editor with its event; its step is tested alone;
   await page.keyboard.press("ControlOrMeta+s");
   await expect(page.getByText("draft, 1 change")).toBeVisible();
   await page.getByRole("button", { name: "Deploy…" }).click();
-  await page.getByRole("button", { name: "Discard the draft…" }).click();
-  await page.getByRole("button", { name: "Discard the draft", exact: true }).click();
-  await expect(page.getByText("The draft is what is live")).toBeVisible();
+  await page.getByRole("button", { name: "Discard draft…" }).click();
+  await page.getByRole("button", { name: "Discard draft", exact: true }).click();
+  await expect(page.getByText("The draft was discarded")).toBeVisible();
   await expect(page.getByRole("textbox", { name: "Code of check" })).toContainText("too much");
   await expect(page.getByText("draft, 1 change")).toBeHidden();
 
   // The next event that comes is the one to test with.
-  await page.getByRole("button", { name: "Wait for the next" }).click();
+  await page.getByRole("button", { name: "Wait for the next event" }).click();
   await send(server, made, { total: 3 });
-  await expect(page.getByText("An event came")).toBeVisible();
+  await expect(page.getByText("An event arrived")).toBeVisible();
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("total: 3");
 });
 
@@ -230,7 +230,7 @@ test("a run opened in the builder shows what it did at each step, and the line t
   await page.goto(`/workflows/${made.id}/edit?run=${run}`);
   await expect(page.getByRole("region", { name: "Step check" })).toBeVisible();
   await expect(page).toHaveURL(/step=check/);
-  const alert = page.getByRole("alert").filter({ hasText: "It threw in this run" });
+  const alert = page.getByRole("alert").filter({ hasText: "This step failed in this run" });
   await expect(alert).toContainText("RangeError: too much");
   await expect(page.locator(".cm-line.is-wrong")).toContainText("too much");
   const cards = page.getByRole("navigation", { name: "Trigger and steps" });
@@ -283,7 +283,7 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   // Names are offered in fields too, and values are dragged into them.
   const note = page.getByLabel("Note", { exact: true });
   await note.fill("of {{");
-  const fit = page.getByRole("listbox", { name: "Names that fit" });
+  const fit = page.getByRole("listbox", { name: "Matching names" });
   await expect(fit.getByRole("option")).toHaveCount(2);
   await page.keyboard.type("steps.one.");
   await expect(fit.getByRole("option", { name: /return_value/ })).toBeVisible();
@@ -307,7 +307,7 @@ test("an action takes expressions whose values are shown, a secret stays, and co
 
   // Saved, the secret is set, and stays where another value changes.
   await page.keyboard.press("ControlOrMeta+s");
-  await expect(page.getByText("Set. Nobody can read it back.")).toBeVisible();
+  await expect(page.getByText("Set. It cannot be read back.")).toBeVisible();
   await page.getByLabel("Note", { exact: true }).fill("again");
   await page.keyboard.press("ControlOrMeta+s");
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
@@ -336,7 +336,7 @@ test("a curl line and a copied step are pasted as steps", async ({ page, server,
   await page.keyboard.press("ControlOrMeta+s");
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
   await page.getByRole("tab", { name: "Configure" }).click();
-  await expect(page.getByText("Set. Nobody can read it back.")).toBeVisible();
+  await expect(page.getByText("Set. It cannot be read back.")).toBeVisible();
   await page.evaluate(() => navigator.clipboard.writeText("hello"));
   await cards.getByRole("button", { name: "request code" }).focus();
   await page.keyboard.press("ControlOrMeta+v");
@@ -375,7 +375,7 @@ test("fix and finish: what failed at a step goes on from there with the mended v
   await expect(page.getByText("2 runs of the live version failed at this step")).toBeVisible();
   await expectAccessible(page);
   await shot(page, "failing");
-  await page.getByRole("link", { name: "Take the newest event" }).click();
+  await page.getByRole("link", { name: "Use the newest event" }).click();
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("n: 2");
   await write(page, "label", step("return steps.trigger.event.body.to?.name ?? 'nobody';"));
   await page.keyboard.press("ControlOrMeta+Enter");
@@ -396,16 +396,16 @@ test("fix and finish: what failed at a step goes on from there with the mended v
   // The live version is run by hand, with the event at hand.
   await page.goto(`/workflows/${made.id}/edit`);
   await expect(page.getByText("failed at this step")).toBeHidden();
-  await page.getByRole("button", { name: "Other runs" }).click();
+  await page.getByRole("button", { name: "More ways to run" }).click();
   await page.getByRole("menuitem", { name: "Run the live version with this event" }).click();
-  await page.getByRole("button", { name: "Open the run" }).click();
+  await page.getByRole("button", { name: "View run" }).click();
   await expect(page).toHaveURL(/\/runs\/run_/);
 });
 
 test("a schedule says its words and its next times", async ({ page }) => {
   await page.goto("/workflows/new");
   await page.getByRole("radio", { name: "A schedule" }).click();
-  await page.getByRole("button", { name: "Make workflow" }).click();
+  await page.getByRole("button", { name: "Create workflow" }).click();
   await page.getByRole("navigation", { name: "Trigger and steps" }).getByRole("button", { name: "Schedule" }).click();
   await expect(page.getByText("Ticks every 15 minutes.")).toBeVisible();
   await page.getByRole("button", { name: "Cron", exact: true }).click();
@@ -426,11 +426,11 @@ test("what somebody else saved meanwhile is not overwritten without a word", asy
   const alert = page.getByRole("alert").filter({ hasText: "This draft was changed elsewhere" });
   await expect(alert).toBeVisible();
   await expectAccessible(page);
-  await alert.getByRole("button", { name: "Take theirs" }).click();
+  await alert.getByRole("button", { name: "Use theirs" }).click();
   await expect(page.getByRole("textbox", { name: "Code of one" })).toContainText("theirs");
   await expect(alert).toBeHidden();
   // What was typed is an undo away.
-  await page.getByRole("button", { name: "Undo: take the other draft" }).click();
+  await page.getByRole("button", { name: "Undo: use the other draft" }).click();
   await expect(page.getByRole("textbox", { name: "Code of one" })).toContainText("mine");
   await page.keyboard.press("ControlOrMeta+s");
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();

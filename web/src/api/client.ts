@@ -92,7 +92,7 @@ function refusal(response: Response, error: unknown): ApiError {
   if (isRefusal(error)) {
     return new ApiError(response.status, error.code, error.error, error.details, id);
   }
-  const words = `the server answered ${response.status} with nothing that can be read`;
+  const words = `the server answered ${response.status} with a body that cannot be read`;
   return new ApiError(response.status, "unreadable", words, {}, id);
 }
 

@@ -39,7 +39,7 @@ export const eventQuery = (source: string, id: string, words = "") =>
   });
 
 const NOT_LISTED =
-  "It is not among the newest 100 events of its source, which the server lists, or it was pruned. “Search all” finds and opens events among the newest 2,000.";
+  "It is not among the newest 100 events of its source, or it was pruned. “Search all” looks through the newest 2,000.";
 
 async function eventAt(
   source: string,

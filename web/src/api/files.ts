@@ -19,7 +19,7 @@ export const updateRegistry = (name: string, archive: File) =>
     client.PUT("/v1/registries/{name}", {
       params: {
         path: { name },
-        query: { origin: `${archive.name} (an archive, uploaded in a browser)` },
+        query: { origin: `${archive.name} (archive, uploaded in the browser)` },
       },
       body: archive as never,
       bodySerializer: (given: unknown) => given as Blob,

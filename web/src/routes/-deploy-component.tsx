@@ -22,7 +22,7 @@ type Component = {
 
 function originOf(named: object, { path, component_url }: Component): string {
   if ("component_id" in named) return component_url ?? "pasted code";
-  return path === undefined ? "this organization, published" : `a registry, ${path}`;
+  return path === undefined ? "published in this organization" : `a registry, ${path}`;
 }
 
 export function DeployComponent({

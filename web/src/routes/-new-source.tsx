@@ -73,8 +73,8 @@ function OfId({ id, onDeployed }: { id: string } & Deployed) {
 function Action({ name }: { name: string }) {
   return (
     <div className="dialog-body">
-      <Banner kind="failed" role="alert" title={`${name} is an action, no source`}>
-        Actions are steps: close this, and add it as a step.
+      <Banner kind="failed" role="alert" title={`${name} is an action, not a source`}>
+        Actions are steps. Close this, and add it as a step.
       </Banner>
     </div>
   );
@@ -84,7 +84,7 @@ function Waits({ error, again }: { error: Error | null; again: () => unknown }) 
   return (
     <>
       {error === null ? (
-        <p className="dialog-body dim">Reading the component…</p>
+        <p className="dialog-body dim">Loading the component…</p>
       ) : (
         <ReadFailed what="The component" error={error} again={again} />
       )}

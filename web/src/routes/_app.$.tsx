@@ -10,14 +10,14 @@ export const Route = createFileRoute("/_app/$")({ component: NotThere });
 
 /** An address that no page has: the way on stays at hand. */
 function NotThere() {
-  useTitle("No such page");
+  useTitle("Page not found");
   return (
     <>
       <PageHead>
-        <h1>No such page</h1>
+        <h1>Page not found</h1>
       </PageHead>
       <Empty title="There is no page at this address.">
-        <p>The link may be cut off, or of a newer or older version of this server.</p>
+        <p>The link may be incomplete, or from another version of this server.</p>
         <Link to="/" className={buttonClass({})}>
           Home
         </Link>

@@ -17,8 +17,8 @@ function Compare() {
   if (a === "" || b === "") {
     return (
       <div className="crash">
-        <Banner kind="waits" title="Which two runs?">
-          The address names them: <code className="mono">/runs/compare?a=run_…&amp;b=run_…</code>
+        <Banner kind="waits" title="Choose two runs">
+          Name them in the address: <code className="mono">/runs/compare?a=run_…&amp;b=run_…</code>
         </Banner>
       </div>
     );

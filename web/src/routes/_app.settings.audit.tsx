@@ -23,7 +23,7 @@ function AuditPage() {
   const filter = Route.useSearch();
   const navigate = Route.useNavigate();
   return (
-    <ForRole needs="full" title="Audit">
+    <ForRole needs="full" title="Audit log">
       <Audit
         filter={filter}
         onFilter={(search) => void navigate({ search, replace: true, resetScroll: false })}

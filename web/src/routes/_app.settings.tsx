@@ -10,7 +10,7 @@ const parts = [
   ["/settings/keys", "API keys"],
   ["/settings/oauth-clients", "OAuth clients"],
   ["/settings/domains", "Domains"],
-  ["/settings/audit", "Audit"],
+  ["/settings/audit", "Audit log"],
   ["/settings/system", "System"],
   ["/settings/sessions", "Your sessions"],
 ] as const;
@@ -21,7 +21,7 @@ function Settings() {
       <PageHead>
         <h1>Settings</h1>
       </PageHead>
-      <TabBar label="Parts of the settings">
+      <TabBar label="Settings sections">
         {parts.map(([to, name]) => (
           <Link key={to} to={to} className="tab" activeOptions={{ exact: true }}>
             {name}

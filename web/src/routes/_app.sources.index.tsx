@@ -90,7 +90,7 @@ function OfAddress({ url }: { url: string }) {
   const navigate = Route.useNavigate();
   return (
     <>
-      <Head name="Code at an address" />
+      <Head name="Code at a URL" />
       <ReadAddress
         url={url}
         onRead={(id) => void navigate({ search: { action: "create", component: id } })}
@@ -128,8 +128,8 @@ function NoSource({ name }: { name: string }) {
   return (
     <>
       <Head name={name} />
-      <Empty title={`${name} is an action, no source.`}>
-        <p>Actions are steps of workflows: add it to one, after what starts it.</p>
+      <Empty title={`${name} is an action, not a source.`}>
+        <p>Actions are steps of workflows. Add it to a workflow, after its trigger.</p>
         <p className="row">
           <ActLink to="/workflows/new" needs="deploy" look="primary">
             New workflow

@@ -119,13 +119,15 @@ function App() {
 
 /** In place of the page: what it would show is of another organization. */
 function OtherOrganization({ asked, session }: { asked: string; session: Session }) {
-  useTitle("Not here");
+  useTitle("Not found");
   return (
     <>
       <PageHead>
-        <h1>Not here</h1>
+        <h1>Not found</h1>
       </PageHead>
-      <Empty title={`The link is of the organization ${asked}, of which you are no member.`}>
+      <Empty
+        title={`The link belongs to the organization ${asked}, of which you are not a member.`}
+      >
         <p>
           You are signed in as {session.user.email}, in {session.org.name}. A member of the other
           organization can invite you.

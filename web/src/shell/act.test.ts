@@ -4,7 +4,7 @@ import { didAct, isChange, isDeploy, sayAct } from "./act";
 import { ACTIONS } from "./audit-actions";
 
 test("actions of the audit log are said in words", () => {
-  expect(sayAct("POST /sources")).toBe("Made a source");
+  expect(sayAct("POST /sources")).toBe("Created a source");
   expect(sayAct("POST /session")).toBe("Signed in");
   expect(sayAct("nonsense")).toBe("nonsense");
 });

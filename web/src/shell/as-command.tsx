@@ -48,7 +48,7 @@ export function CommandsDialog({
           </section>
         ))}
         <p className="small dim">
-          The key is read from <code className="mono">MILLRACE_API_KEY</code>; make one under
+          The key is read from <code className="mono">MILLRACE_API_KEY</code>; create one under
           Settings, API keys.
         </p>
       </div>

@@ -57,7 +57,7 @@ export function ColumnsMenu({ list, columns }: { list: string; columns: readonly
       {chosenOf(columns, hidden) !== "" && (
         <>
           <MenuLine />
-          <MenuItem onSelect={() => remember(`columns.${list}`, "")}>As it was at first</MenuItem>
+          <MenuItem onSelect={() => remember(`columns.${list}`, "")}>Default columns</MenuItem>
         </>
       )}
     </Menu>

@@ -111,11 +111,11 @@ export function ConnectionBanner() {
     <div className="lost" role="status">
       <Glyph status="queued" />
       <p>
-        <b>No connection since {minute(state.lostAt)}.</b> Trying again{" "}
-        <Countdown to={state.nextTry} />. What you typed is kept.
+        <b>No connection since {minute(state.lostAt)}.</b> Retrying <Countdown to={state.nextTry} />
+        . What you typed is kept.
       </p>
       <button type="button" className="link end" onClick={() => void attempt()}>
-        Now
+        Retry now
       </button>
     </div>
   );

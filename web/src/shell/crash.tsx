@@ -42,7 +42,7 @@ export function Crash({ error, reset }: ErrorComponentProps) {
           title={titleOf(error)}
           act={
             <Button size="sm" onClick={() => void again()}>
-              Read again
+              Retry
             </Button>
           }
         >
@@ -61,13 +61,13 @@ function Head({ title }: { title: string }) {
 
 function wordOf(error: unknown): string {
   if (!(error instanceof ApiError)) return "Failed";
-  return error.status === 404 ? "Not here" : "Not read";
+  return error.status === 404 ? "Not found" : "Not loaded";
 }
 
 function titleOf(error: unknown): string {
   if (error instanceof ApiError) {
-    if (error.status === 404) return "This is not here, or is another organization's";
-    return "This page could not be read";
+    if (error.status === 404) return "Not found, or it belongs to another organization";
+    return "This page could not be loaded";
   }
   return "This page failed in the browser";
 }

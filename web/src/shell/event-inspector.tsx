@@ -34,14 +34,14 @@ export function EventInspector({ value, ...given }: ComponentProps<typeof JsonIn
       {failed !== undefined && whole === undefined && (
         <p className="event-cut small mid" role="status">
           {error === null
-            ? "The event and the results of the failed run are cut here."
+            ? "The event and the results of the failed run are truncated here."
             : sentence(error)}{" "}
           <Button
             size="sm"
-            busy={asked && error === null && "Reading…"}
+            busy={asked && error === null && "Loading…"}
             onClick={() => setAsked(true)}
           >
-            Load whole
+            Load all
           </Button>
         </p>
       )}
@@ -85,5 +85,5 @@ async function runOfError(failed: Failed | undefined, signal: AbortSignal): Prom
     const run = runOf(await readRun(id, signal));
     if (run.context.id === failed?.id) return run;
   }
-  throw new Error("The run that failed is not kept any more.");
+  throw new Error("The failed run was pruned.");
 }

@@ -103,7 +103,7 @@ function Summary({ of }: { of: readonly Wrong[] }) {
     <Banner
       kind="failed"
       role="alert"
-      title={`${plural(of.length, "field")} ${of.length === 1 ? "needs" : "need"} you`}
+      title={`${plural(of.length, "field")} ${of.length === 1 ? "needs" : "need"} attention`}
     >
       {of.map(({ id, label }, at) => (
         <span key={id}>
@@ -164,7 +164,7 @@ function emptyOf(form: HTMLFormElement | null): Wrong[] {
   const needed = form?.querySelectorAll("[aria-required='true']:is(input, textarea)") ?? [];
   return [...needed]
     .filter((control) => heldBy(control).trim() === "")
-    .map((control) => wrongOf(control, `${labelOf(control)} is needed.`));
+    .map((control) => wrongOf(control, `${labelOf(control)} is required.`));
 }
 
 const wrongOf = (control: Element, says: string): Wrong => ({

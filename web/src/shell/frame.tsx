@@ -67,7 +67,7 @@ function useIsMiddling(): boolean {
 }
 
 const themeWord: Record<Theme, string> = {
-  system: "Theme: as the system",
+  system: "Theme: system",
   light: "Theme: light",
   dark: "Theme: dark",
 };
@@ -184,7 +184,7 @@ export function Frame({
           onClick={() => setPalette(true)}
         >
           <SearchIcon className="icon is-sm" aria-hidden="true" />
-          <span className="jump-label">Find or do</span>
+          <span className="jump-label">Search or run a command</span>
           <Keys of={shortcuts.palette.keys} />
         </button>
         <nav aria-label="Main">
@@ -229,7 +229,7 @@ export function Frame({
               setTyped("");
             }}
             acts={[
-              { id: "theme", label: "Switch the theme", icon: SunMoon, onSelect: switchTheme },
+              { id: "theme", label: "Switch theme", icon: SunMoon, onSelect: switchTheme },
               ...(onSignOut === undefined
                 ? []
                 : [{ id: "out", label: "Sign out", icon: LogOut, onSelect: onSignOut }]),
@@ -252,7 +252,7 @@ function PaletteComes({ text, onText }: { text: string; onText: (text: string) =
         <input
           // biome-ignore lint/a11y/noAutofocus: it was opened to type into
           autoFocus
-          aria-label="Find or do"
+          aria-label="Search or run a command"
           value={text}
           onChange={(event) => onText(event.target.value)}
         />
@@ -332,7 +332,7 @@ function UserMenu({ onSignOut }: { onSignOut: (() => void) | undefined }) {
   const zone = useRemembered("zone");
   return (
     <Menu
-      label="You"
+      label="Account"
       align="start"
       trigger={
         <button type="button" className="me-name">

@@ -33,7 +33,8 @@ export function HeldByDev({
           </>
         }
       >
-        While it runs, each save of the files makes a version, in place of what you change here.
+        While it runs, each save of its files creates a version, which replaces what you change
+        here.
       </Banner>
     </div>
   );

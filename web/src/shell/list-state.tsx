@@ -107,7 +107,7 @@ export function ShowMore({
   if (!hasNextPage) return null;
   return (
     <div className="list-end" ref={end}>
-      <Button busy={isFetchingNextPage && "Reading…"} onClick={() => void fetchNextPage()}>
+      <Button busy={isFetchingNextPage && "Loading…"} onClick={() => void fetchNextPage()}>
         Show more
       </Button>
     </div>

@@ -123,7 +123,7 @@ export const more: readonly Place[] = [
     icon: Settings,
     also: "server version disk walls node",
   },
-  { to: "/settings/audit", label: "Audit", icon: Settings, also: "who changed what" },
+  { to: "/settings/audit", label: "Audit log", icon: Settings, also: "who changed what" },
 ];
 
 /** Whether a page is one of those that a place holds. */

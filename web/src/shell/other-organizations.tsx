@@ -36,7 +36,8 @@ export function OtherOrganizations({
   return (
     <div className="crash-others">
       <p className="mid">
-        You are in {session?.org.name}. If the link is of another organization of yours, switch:
+        You are in {session?.org.name}. If the link belongs to another of your organizations, switch
+        to it:
       </p>
       <div className="row">
         {others.map(({ id, name }) => (

@@ -81,8 +81,8 @@ export function OwnerLog({
   useLive(live ? `logs:${owner}` : undefined, ["log", owner]);
   const filtered = Object.keys(asked).length > 0;
   return (
-    <section className={cn("owner-log", docked && "is-docked")} aria-label="Log">
-      <PaneHead title="Log" hint={live ? "live, all runs" : "all runs"}>
+    <section className={cn("owner-log", docked && "is-docked")} aria-label="Logs">
+      <PaneHead title="Logs" hint={live ? "live, all runs" : "all runs"}>
         {!docked && (
           <Search
             label="Search lines"
@@ -120,14 +120,14 @@ export function OwnerLog({
         />
       </PaneHead>
       {log.error !== null ? (
-        <ReadFailed what="The log" error={log.error} again={log.refetch} />
+        <ReadFailed what="The logs" error={log.error} again={log.refetch} />
       ) : log.data === undefined ? (
         <div className="log" aria-busy="true" />
       ) : (
         <Log
           lines={log.data}
-          label="Lines of the log"
-          none={filtered ? "No such line." : "Nothing was logged."}
+          label="Log lines"
+          none={filtered ? "No matching lines." : "No log lines."}
           withSteps={isWorkflow}
           older={
             log.hasNextPage

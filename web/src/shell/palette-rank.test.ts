@@ -10,7 +10,7 @@ const names = (query: string) =>
         items: [act("Runs", "history"), act("Errors"), act("Workflows")],
       },
       { value: "Things", items: [act("Stock for shops"), act("Orders")] },
-      { value: "Acts", items: [act("Switch the theme")] },
+      { value: "Acts", items: [act("Switch theme")] },
     ],
     query,
   ).map(({ value, items }) => [value, ...items.map(({ label }) => label)].join(" "));

@@ -49,7 +49,7 @@ export function Palette({
     >
       <Dialog.Portal>
         <Dialog.Backdrop className="scrim palette-layer" />
-        <Dialog.Popup className="palette" aria-label="Find or do">
+        <Dialog.Popup className="palette" aria-label="Search or run a command">
           <Found first={first} acts={acts} onSheet={onSheet} onClose={onClose} />
         </Dialog.Popup>
       </Dialog.Portal>
@@ -86,7 +86,7 @@ function Found({
   const pasted = placeOfId(text.trim());
   const found: Group[] = [
     {
-      value: "Id",
+      value: "ID",
       items:
         pasted === null
           ? []
@@ -102,7 +102,7 @@ function Found({
     },
     { value: "Pages", items: pages },
     {
-      value: "Things",
+      value: "Records",
       // The server looked for the words; what it found for others must fit by itself.
       fits: !earlier,
       items: things.map(({ id, name, note, icon, href }) => ({
@@ -114,7 +114,7 @@ function Found({
       })),
     },
     {
-      value: "Acts",
+      value: "Actions",
       items: [
         ...acts,
         {
@@ -153,8 +153,8 @@ function Found({
       <div className="palette-input">
         <SearchIcon className="icon" aria-hidden="true" />
         <Autocomplete.Input
-          aria-label="Find or do"
-          placeholder="A page, a thing, an act, or an id"
+          aria-label="Search or run a command"
+          placeholder="A page, a record, a command or an ID"
           spellCheck={false}
           onKeyDown={(event) => {
             // What is shown is taken by the list.
@@ -167,7 +167,7 @@ function Found({
       </div>
       <div className="palette-list">
         <Autocomplete.Empty>
-          <p className="palette-none">Nothing is called like that. Ids can be pasted whole.</p>
+          <p className="palette-none">No matches. You can also paste a whole ID.</p>
         </Autocomplete.Empty>
         <Autocomplete.List>
           {(group: Group) => (

@@ -22,7 +22,7 @@ export function Pending() {
       {isPage && <PlaceHead />}
       {isLong && (
         <p className="crash mid" role="status">
-          The server has not answered yet. The page comes when it does.
+          Still waiting for the server…
         </p>
       )}
       <SkeletonRows rows={6} />

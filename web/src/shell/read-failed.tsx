@@ -21,10 +21,10 @@ export function ReadFailed({
       <Banner
         kind="failed"
         role="alert"
-        title={`${what} could not be read`}
+        title={`${what} could not be loaded`}
         act={
           <Button size="sm" onClick={() => void again()}>
-            Read again
+            Retry
           </Button>
         }
       >

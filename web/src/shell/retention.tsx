@@ -23,7 +23,7 @@ const retentionQuery = (owner: string, isWorkflow: boolean) => ({
   },
 });
 
-const FIELDS = { keep_days: "Days", keep_count: "Newest runs and events" } as const;
+const FIELDS = { keep_days: "Days to keep", keep_count: "Runs and events to keep" } as const;
 
 type Name = keyof typeof FIELDS;
 
@@ -33,10 +33,10 @@ const numberIn = (text: string) => (text.trim() === "" ? null : Number(text.trim
 
 /** What holds where the field is empty: the server's default is known while nothing is set. */
 function hintOf(name: Name, record: Retention | undefined): string {
-  if (record === undefined || record[name] !== null) return "Empty: as the server has it.";
+  if (record === undefined || record[name] !== null) return "If empty, the server's default.";
   const kept = name === "keep_days" ? record.kept_days : record.kept_count;
-  if (kept === null) return "Empty: as the server has it, without a limit.";
-  return `Empty: as the server has it, ${name === "keep_days" ? plural(kept, "day") : count(kept)}.`;
+  if (kept === null) return "If empty, the server's default: no limit.";
+  return `If empty, the server's default: ${name === "keep_days" ? plural(kept, "day") : count(kept)}.`;
 }
 
 export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkflow: boolean }) {
@@ -62,10 +62,10 @@ export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkfl
         : data(client.PUT("/v1/sources/{id}/retention", asked));
     },
     onRecord: (read) => queries.setQueryData(query.queryKey, read),
-    onSaved: () => say({ title: "Saved", about: "How much history is kept", shape: "succeeded" }),
+    onSaved: () => say({ title: "Saved", about: "Retention", shape: "succeeded" }),
   });
   const wrong = Object.keys(FIELDS).some((name) => !isNumber(form.textOf(name)));
-  const stop = refused ?? (wrong ? "A field is no whole number." : form.refused);
+  const stop = refused ?? (wrong ? "A field is not a whole number." : form.refused);
   const field = form.error instanceof ApiError ? form.error.field : undefined;
   const input = (name: Name) => (
     <Field
@@ -76,7 +76,7 @@ export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkfl
           ? field === name
             ? form.error?.message
             : undefined
-          : `“${form.textOf(name)}” is no whole number.`
+          : `“${form.textOf(name)}” is not a whole number.`
       }
     >
       {(control) => (
@@ -97,7 +97,7 @@ export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkfl
   );
   return (
     <section className="retention" aria-labelledby="retention">
-      <h2 id="retention">How much history is kept</h2>
+      <h2 id="retention">Retention</h2>
       <Fields className="form-grid" refused={refused} locked={kept === undefined}>
         {input("keep_days")}
         {input("keep_count")}
@@ -114,7 +114,7 @@ export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkfl
       )}
       <div className="row">
         <Button refused={stop} busy={form.isPending && "Saving…"} onClick={form.mutate}>
-          Save what is kept
+          Save retention
         </Button>
         <NotSaved form={form} />
       </div>

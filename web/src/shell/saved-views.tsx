@@ -75,7 +75,7 @@ export function SavedViews({
         <MenuItem disabled={!canSave} onSelect={() => setAsks(true)}>
           Save this view…
         </MenuItem>
-        {views.length > 0 && <MenuItem onSelect={() => setTidies(true)}>Remove views…</MenuItem>}
+        {views.length > 0 && <MenuItem onSelect={() => setTidies(true)}>Delete views…</MenuItem>}
       </Menu>
       {asks && (
         <Save
@@ -98,12 +98,12 @@ export function SavedViews({
                 <IconButton
                   icon={X}
                   size="sm"
-                  label={`Remove the view ${name}`}
+                  label={`Delete the view ${name}`}
                   onClick={() => write(views.filter((view) => view.name !== name))}
                 />
               </li>
             ))}
-            {views.length === 0 && <li className="mid">None is left.</li>}
+            {views.length === 0 && <li className="mid">No views left.</li>}
           </ul>
         </Dialog>
       )}
@@ -128,13 +128,17 @@ function Save({
   return (
     <FormDialog
       title="Save this view"
-      act={taken.includes(said) ? "Replace the view" : "Save the view"}
+      act={taken.includes(said) ? "Replace view" : "Save view"}
       busy="Saving…"
       mutation={{ error: null, isPending: false, mutate: () => onSave(said) }}
-      refused={said === "" ? "Name it first." : undefined}
+      refused={said === "" ? "Enter a name first." : undefined}
       onClose={onClose}
     >
-      <Field label="Name" optional={false} hint="It keeps the filters and the words, not the runs.">
+      <Field
+        label="Name"
+        optional={false}
+        hint="It stores the filters and the search, not the runs."
+      >
         {(control) => (
           <Input
             {...control}

@@ -14,7 +14,7 @@ export function useSessionEnded(hasEnded: boolean): void {
     if (!hasEnded) return;
     const close = stay({
       title: "Your session has ended",
-      about: "What you typed stays here. Sign in, then try again.",
+      about: "What you typed is kept. Sign in, then try again.",
       shape: "paused",
       act: { label: "Sign in", onClick: signInBeside },
     });

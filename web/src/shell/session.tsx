@@ -41,7 +41,7 @@ const words: Record<Scope, string> = {
   full: "change keys, members and accounts",
   deploy: "deploy or change things",
   invoke: "run, replay or cancel",
-  read: "look at this",
+  read: "view this",
 };
 
 /** Why the role may not do what needs the scope, or `undefined` where it may. */

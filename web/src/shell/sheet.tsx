@@ -17,7 +17,7 @@ export function ShortcutSheet({ open, onClose }: { open: boolean; onClose: () =>
   const [single, setSingle] = useState(read(SINGLE_KEY) !== OFF);
   const places = [...new Set(Object.values(shortcuts).map(({ where }) => where))];
   return (
-    <Dialog open={open} onClose={onClose} title="Keyboard" size="middle">
+    <Dialog open={open} onClose={onClose} title="Keyboard shortcuts" size="middle">
       <div className="dialog-body sheet">
         {places.map((place) => (
           <section key={place}>
@@ -45,7 +45,7 @@ export function ShortcutSheet({ open, onClose }: { open: boolean; onClose: () =>
       </div>
       <footer className="dialog-foot">
         <SwitchRow
-          label="Shortcuts of single keys"
+          label="Single-key shortcuts"
           checked={single}
           onChange={(on) => {
             setSingle(on);

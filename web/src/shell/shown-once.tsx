@@ -32,7 +32,7 @@ export function ShownOnce({
       foot={
         <Button
           look="primary"
-          refused={stored ? undefined : "Say first that you stored it."}
+          refused={stored ? undefined : "Confirm first that you stored it."}
           onClick={onStored}
         >
           Done

@@ -6,7 +6,7 @@ import { useCronWords } from "./cron-words";
 export type Start = string | { cron: string; zone: string };
 
 export function Starts({ of }: { of: readonly Start[] }) {
-  if (of.length === 0) return "when you run it";
+  if (of.length === 0) return "manually";
   return of.map((start, at) => (
     <Fragment key={typeof start === "string" ? start : `${start.cron} ${start.zone}`}>
       {at > 0 && ", "}

@@ -80,15 +80,15 @@ export function Theirs({
   const author = useAuthor(record, fields);
   if (changes.length === 0) return null;
   return (
-    <Banner kind="waits" role="alert" title={`${author ?? "Somebody else"} changed this meanwhile`}>
-      What you typed is not saved. From what is stored now to what you typed:
+    <Banner kind="waits" role="alert" title={`${author ?? "Someone else"} changed this meanwhile`}>
+      Your changes are not saved. What is stored now, compared with what you typed:
       <ValueChanges label="Theirs and yours" changes={changes} />
       <div className="row banner-acts">
         <Button size="sm" onClick={() => onDecide(true)}>
-          Save mine over it
+          Overwrite with mine
         </Button>
         <Button size="sm" onClick={() => onDecide(false)}>
-          Take theirs
+          Use theirs
         </Button>
       </div>
     </Banner>

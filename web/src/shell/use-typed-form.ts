@@ -106,10 +106,10 @@ export function useTypedForm<R>({
     /** Why there is nothing to save yet. */
     refused:
       fields.conflicts.length > 0
-        ? "Decide first between theirs and yours."
+        ? "Choose between theirs and yours first."
         : isTyped
           ? undefined
-          : "Nothing is changed.",
+          : "No changes to save.",
     error: save.error instanceof FieldsChanged ? null : save.error,
     isPending: save.isPending,
     mutate: () => save.mutate(),

@@ -68,7 +68,7 @@ export function VersionTable<V extends Version>({
           <th>Deployed</th>
           {runs !== undefined && <th title="Of the newest 10,000 runs">Live runs</th>}
           <th className="is-right">
-            <span className="sr">Acts</span>
+            <span className="sr">Actions</span>
           </th>
         </tr>
       </thead>
@@ -107,10 +107,10 @@ export function VersionTable<V extends Version>({
                   size="sm"
                   icon={History}
                   refused={refused}
-                  aria-label={`Go back to v${each.version}…`}
+                  aria-label={`Roll back to v${each.version}…`}
                   onClick={() => onBack(each)}
                 >
-                  Go back to v{each.version}…
+                  Roll back to v{each.version}…
                 </Button>
               )}
             </td>
@@ -194,8 +194,8 @@ type Read<R> = { data: R | undefined; error: Error | null; refetch: () => unknow
 export function unreadOf(...versions: readonly Read<unknown>[]): string | undefined {
   if (versions.every(({ data }) => data !== undefined)) return undefined;
   return versions.some(({ error }) => error !== null)
-    ? "The difference could not be read."
-    : "The difference is being read.";
+    ? "The differences could not be loaded."
+    : "Loading the difference…";
 }
 
 /** What two versions hold, once both are read. */
@@ -215,7 +215,7 @@ export function BothVersions<R>({
   const again = () => {
     for (const each of [before, after]) if (each.data === undefined) void each.refetch();
   };
-  return <ReadFailed what="The difference" error={error} again={again} />;
+  return <ReadFailed what="The differences" error={error} again={again} />;
 }
 
 /** Asks before an earlier version becomes live again, with what changes by it. */
@@ -250,7 +250,7 @@ export function GoBack({
     <Dialog
       open
       onClose={onClose}
-      title={`Go back to v${to.version}?`}
+      title={`Roll back to v${to.version}?`}
       about={name}
       size="wide"
       onSubmit={go}
@@ -261,22 +261,22 @@ export function GoBack({
             look="primary"
             icon={History}
             keys="mod+enter"
-            busy={busy && "Going back…"}
+            busy={busy && "Rolling back…"}
             refused={refused}
             onClick={go}
           >
-            Go back to v{to.version}
+            Roll back to v{to.version}
           </Button>
         </>
       }
     >
       <div className="dialog-body">
         <p>
-          What v{to.version} holds becomes live again, as a new version. {says}
+          What v{to.version} becomes live again, as a new version. {says}
         </p>
         {children}
         {error !== null && (
-          <Banner kind="failed" role="alert" title="Nothing went back">
+          <Banner kind="failed" role="alert" title="Nothing was rolled back">
             {sentence(error)}
           </Banner>
         )}

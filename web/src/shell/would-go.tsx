@@ -45,27 +45,27 @@ export function WouldGo({ kind, id }: { kind: Kind; id: string }) {
   if (error !== null) {
     return (
       <p role="alert" className="failed-text">
-        What goes with it could not be read: {sentence(error)}
+        What else is affected could not be loaded: {sentence(error)}
       </p>
     );
   }
-  if (data?.would_go === undefined) return <p className="dim">Looking for what goes with it…</p>;
+  if (data?.would_go === undefined) return <p className="dim">Checking what else is affected…</p>;
   const { uses, domains, waiting_runs } = data.would_go;
   const nothing = uses.length === 0 && domains.length === 0 && waiting_runs === 0;
-  if (nothing) return <p className="mid">Nothing else names it, and no run of it waits.</p>;
+  if (nothing) return <p className="mid">Nothing else uses it, and none of its runs is waiting.</p>;
   return (
-    <ul className="would-go" aria-label="What goes with it">
+    <ul className="would-go" aria-label="Also affected">
       {waiting_runs > 0 && (
         <li>
           {waiting_runs >= COUNTED_MAX
-            ? `${count(COUNTED_MAX)} runs or more that wait are`
-            : `${plural(waiting_runs, "run")} that ${waiting_runs === 1 ? "waits is" : "wait are"}`}{" "}
+            ? `${count(COUNTED_MAX)} or more waiting runs are`
+            : `${plural(waiting_runs, "waiting run is", "waiting runs are")}`}{" "}
           cancelled
         </li>
       )}
       {domains.map((domain) => (
         <li key={domain}>
-          <span className="mono">{domain}</span> leads nowhere
+          <span className="mono">{domain}</span> stops working
         </li>
       ))}
       {uses.slice(0, NAMED).map((used) => (

@@ -176,7 +176,7 @@ function List({ text, none, foot, ways }: Shared & { text: string; ways: FootKey
         <Base.Popup className="pop combo-pop">
           <Base.Empty>
             {none === undefined ? (
-              <p className="combo-none">{text === "" ? "Nothing to choose." : "None matches."}</p>
+              <p className="combo-none">{text === "" ? "No options." : "No match."}</p>
             ) : (
               none
             )}

@@ -153,7 +153,7 @@ function AsksFirst({ onKeep, onDiscard }: { onKeep: () => void; onDiscard: () =>
       </p>
       <span className="grow" />
       <Button ref={keep} onClick={onKeep}>
-        Keep it
+        Keep editing
       </Button>
       <Button look="danger" onClick={onDiscard}>
         Discard
@@ -211,7 +211,7 @@ export function Confirm({
   title,
   act,
   look = "danger",
-  keep = "Keep it",
+  keep = "Keep editing",
   typed,
   busy,
   error,

@@ -75,9 +75,9 @@ export function Drawing({
 /** Label, what it means, and where both stand. */
 const NAMES = [
   ["Source", "where events come from", 0, 14],
-  ["Queue, pauses", "what may wait, and for how long", 296, 14],
+  ["Queue, pauses", "what waits, and for how long", 296, 14],
   ["Workflow", "steps of code and actions", 556, 150],
-  ["Runs", "kept, to read and replay", 556, 204],
+  ["Runs", "stored, to read and replay", 556, 204],
 ] as const;
 
 function Names() {

@@ -17,7 +17,7 @@ const NEAR_END = 40;
 export function Log({
   lines,
   label,
-  none = "Nothing was logged.",
+  none = "No log lines.",
   withSteps = false,
   older,
 }: {
@@ -68,7 +68,7 @@ export function Log({
           <Button
             size="sm"
             look="quiet"
-            busy={older.busy && "Reading…"}
+            busy={older.busy && "Loading…"}
             onClick={() => {
               atEnd.current = false;
               older.onWanted();

@@ -30,7 +30,7 @@ export function PageHead({ children, acts }: { children: ReactNode; acts?: React
 export function Crumbs({ children }: { children: ReactNode }) {
   const parts = Children.toArray(children);
   return (
-    <nav className="crumbs" aria-label="Way to this page">
+    <nav className="crumbs" aria-label="Breadcrumb">
       {parts.map((part, index) => (
         <Fragment key={index}>
           {index > 0 && <ChevronRight className="icon" aria-hidden="true" />}

@@ -37,13 +37,13 @@ export function useCheck(account: Account) {
         checked.healthy
           ? { title: `${checked.name} works`, shape: "succeeded" }
           : {
-              title: `${checked.name} has to be connected again`,
-              about: checked.problem ?? "The provider refuses it.",
+              title: `${checked.name} needs to be reconnected`,
+              about: checked.problem ?? "The provider rejects its credentials.",
               shape: "failed",
             },
       );
     },
-    onError: (error) => say({ title: "The account was not tested", about: sentence(error) }),
+    onError: (error) => say({ title: "The account could not be tested", about: sentence(error) }),
   });
 }
 
@@ -58,7 +58,7 @@ export function AccountActs({ account, onGone }: { account: Account; onGone?: ()
       data(client.DELETE("/v1/accounts/{id}", { params: { path: { id: account.id } } })),
     onSuccess: () => {
       setOpen(null);
-      say({ title: `${account.name} is disconnected` });
+      say({ title: `${account.name} disconnected` });
       onGone?.();
       void queries.invalidateQueries({ queryKey: ["accounts"] });
     },
@@ -66,18 +66,18 @@ export function AccountActs({ account, onGone }: { account: Account; onGone?: ()
   return (
     <>
       <Menu
-        label={`Acts on ${account.name}`}
+        label={`Actions for ${account.name}`}
         refused={refused}
-        trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${account.name}`} />}
+        trigger={<IconButton icon={Ellipsis} size="sm" label={`Actions for ${account.name}`} />}
       >
         <MenuItem icon={HeartPulse} disabled={check.isPending} onSelect={() => check.mutate()}>
-          Test the account
+          Test account
         </MenuItem>
         <MenuItem icon={Pencil} onSelect={() => setOpen("rename")}>
           Rename…
         </MenuItem>
         <MenuItem icon={RefreshCw} onSelect={again}>
-          Connect again…
+          Reconnect…
         </MenuItem>
         <MenuLine />
         <MenuItem icon={Trash2} danger onSelect={() => setOpen("delete")}>
@@ -95,8 +95,8 @@ export function AccountActs({ account, onGone }: { account: Account; onGone?: ()
         onConfirm={() => remove.mutate()}
       >
         <p>
-          What uses it fails from then on. Its values are deleted here, and revoked at the provider
-          where that is possible.
+          Everything that uses it will fail. Its credentials are deleted here, and revoked at the
+          provider where possible.
         </p>
         <WouldGo kind="account" id={account.id} />
       </Confirm>

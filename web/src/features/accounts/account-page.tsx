@@ -82,12 +82,12 @@ export function AccountPage({ id }: { id: string }) {
               <When at={account.updated_at * 1_000} />
             </Fact>
             {account.expires_at !== undefined && (
-              <Fact name="Token ends">
+              <Fact name="Token expires">
                 <Until at={account.expires_at * 1_000} />
               </Fact>
             )}
             {account.external_user_id !== null && (
-              <Fact name="Of the external user" wide>
+              <Fact name="External user" wide>
                 <span className="mono">{account.external_user_id}</span>
               </Fact>
             )}
@@ -112,7 +112,7 @@ function Check({ account }: { account: Account }) {
       busy={check.isPending && "Testing…"}
       onClick={() => check.mutate()}
     >
-      Test the account
+      Test account
     </Button>
   );
 }
@@ -123,10 +123,10 @@ function Uses({ id }: { id: string }) {
     <section aria-labelledby="account-uses">
       <PaneHead
         id="account-uses"
-        title="Where it is used"
+        title="Used by"
         {...(uses === undefined ? {} : { count: count(uses.length) })}
       />
-      {error !== null && <ReadFailed what="What uses it" error={error} again={refetch} />}
+      {error !== null && <ReadFailed what="Used by" error={error} again={refetch} />}
       {uses?.length === 0 && <Empty title="Nothing uses it." />}
       {uses !== undefined && uses.length > 0 && (
         <nav aria-labelledby="account-uses">

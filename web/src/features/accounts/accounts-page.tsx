@@ -33,7 +33,7 @@ export function AccountsPage() {
   const [chooses, setChooses] = useState(false);
   const connect = (
     <Button look="primary" icon={Plus} refused={refused} onClick={() => setChooses(true)}>
-      Connect an account
+      Connect account
     </Button>
   );
   return (
@@ -55,10 +55,10 @@ export function AccountsPage() {
           query={accounts}
           what="The accounts"
           empty={
-            <Empty title="No account is connected.">
+            <Empty title="No connected accounts.">
               <p>
-                An account lets code call a service with your rights. Code gets the values of the
-                accounts that its own props name, and of no others.
+                An account lets code call a service on your behalf. Code receives only the
+                credentials of the accounts selected in its props.
               </p>
               {connect}
             </Empty>
@@ -73,7 +73,7 @@ export function AccountsPage() {
                   <th>Health</th>
                   <th className="is-right">Connected</th>
                   <th>
-                    <span className="sr">Acts</span>
+                    <span className="sr">Actions</span>
                   </th>
                 </tr>
               </thead>
@@ -145,7 +145,7 @@ export function Health({ account, whole = false }: { account: Account; whole?: b
         className={cn("paused-text", whole ? "wrap" : "cut")}
         title={whole ? undefined : (account.problem ?? undefined)}
       >
-        {account.problem ?? "refused by the provider"}
+        {account.problem ?? "rejected by the provider"}
       </span>
       <Button size="sm" refused={refused} onClick={again}>
         Reconnect…

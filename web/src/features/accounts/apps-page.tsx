@@ -27,9 +27,9 @@ import { Health } from "./accounts-page";
 import { OauthClient } from "./oauth-client";
 
 const ways: Record<App["auth_type"], string> = {
-  oauth: "by the provider's page",
-  keys: "by key",
-  none: "no account needed",
+  oauth: "OAuth",
+  keys: "API key",
+  none: "no credentials",
 };
 
 const appsQuery = (q: string) =>
@@ -77,8 +77,8 @@ export function AppsPage({ q, onSearch }: { q: string; onSearch: (q: string) => 
           query={apps}
           what="The apps"
           empty={
-            <Empty title={words === "" ? "No app is known yet." : "No app is called like that."}>
-              <p>An app is known once a component that names it is deployed.</p>
+            <Empty title={words === "" ? "No apps yet." : "No app matches."}>
+              <p>An app is listed once a component that uses it is deployed.</p>
             </Empty>
           }
         >
@@ -143,7 +143,7 @@ export function AppPage({ slug }: { slug: string }) {
                 refused={refused}
                 onClick={() => connect({ app: slug, onConnected: () => {} })}
               >
-                Connect an account
+                Connect account
               </Button>
             </>
           )
@@ -167,7 +167,7 @@ export function AppPage({ slug }: { slug: string }) {
             <Fact name="Slug">
               <span className="mono">{app.name_slug}</span>
             </Fact>
-            <Fact name="Accounts are connected" wide>
+            <Fact name="Authentication" wide>
               {ways[app.auth_type]}
               {app.auth_type === "oauth" &&
                 (app.oauth === null
@@ -199,7 +199,7 @@ function AccountsOfApp({ slug }: { slug: string }) {
     <section aria-labelledby="accounts-of-app">
       <PaneHead id="accounts-of-app" title="Accounts" />
       {error !== null && <ReadFailed what="The accounts" error={error} again={refetch} />}
-      {accounts?.length === 0 && <Empty title="No account is connected." />}
+      {accounts?.length === 0 && <Empty title="No connected accounts." />}
       {accounts !== undefined && accounts.length > 0 && (
         <ul className="account-uses">
           {accounts.map((account) => (
@@ -240,7 +240,7 @@ function ComponentsOfApp({ slug }: { slug: string }) {
       <PaneHead id="components-of-app" title="Components" />
       {error !== null && <ReadFailed what="The components" error={error} again={refetch} />}
       {found !== undefined && components.length === 0 && (
-        <Empty title="None is published, and no registry has one of it." />
+        <Empty title="No component of this app is published or in a registry." />
       )}
       {components.length > 0 && (
         <table className="tbl t-app-parts" aria-label="Components">
@@ -263,7 +263,7 @@ function ComponentsOfApp({ slug }: { slug: string }) {
       )}
       {components.length >= PAGE_MAX && (
         <p className="small dim pad">
-          {PAGE_MAX} of its components, and there may be more.{" "}
+          {PAGE_MAX} components are shown; there may be more.{" "}
           <Link to="/components" search={{ q: slug }} className="link">
             Search all components
           </Link>

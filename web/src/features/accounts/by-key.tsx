@@ -62,7 +62,7 @@ export function ByKey({
     first !== undefined && accountId !== undefined && Object.keys(credentials).length === 0
       ? ([
           `credentials.${first.name}`,
-          "Fill in at least one value: what is empty stays as it is.",
+          "Fill in at least one value. Empty fields keep their stored values.",
         ] as const)
       : undefined;
   return (
@@ -82,11 +82,7 @@ export function ByKey({
       }
     >
       {accountId === undefined && (
-        <Field
-          name="name"
-          label="Name"
-          hint={`How the account is called here, such as “${app.name}, team”.`}
-        >
+        <Field name="name" label="Name" hint={`The name shown here, such as “${app.name}, team”.`}>
           {(control) => (
             <Input
               {...control}
@@ -103,11 +99,12 @@ export function ByKey({
         onChange={(values) => onType({ ...typed, values })}
       />
       {fields.length === 0 && (
-        <p className="mid">{app.name} needs no key: the account is a name to choose it by.</p>
+        <p className="mid">
+          {app.name} needs no credentials. The name is only used to select the account.
+        </p>
       )}
       <p className="small dim">
-        Kept encrypted. Code gets the values of the accounts that its own props name, and of no
-        others.
+        Stored encrypted. Code receives only the credentials of the accounts selected in its props.
       </p>
     </Form>
   );

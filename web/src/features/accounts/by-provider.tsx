@@ -119,10 +119,10 @@ export function ByProvider({
       }
     >
       <p className="mid">
-        {app.name} asks you in a window of its own, and sends you back here when you agree.
+        {app.name} opens in a new window and asks for your consent. You return here afterwards.
       </p>
       {accountId === undefined && (
-        <Field name="name" label="Name" hint="Empty: as the provider calls the account.">
+        <Field name="name" label="Name" hint="If empty, the name that the provider gives.">
           {(control) => (
             <Input
               {...control}
@@ -144,7 +144,7 @@ export function ByProvider({
           <a className="link" href={blocked} target="_blank" rel="noreferrer">
             Open {app.name} here
           </a>
-          ; this page goes on by itself.
+          ; this page then continues by itself.
         </p>
       )}
       {connection?.status === "failed" && (
@@ -160,7 +160,7 @@ export function ByProvider({
       {waits && (
         <p className="connect-wait" role="status">
           <Glyph status="running" />
-          Waits for {app.name}
+          Waiting for {app.name}
         </p>
       )}
     </Form>

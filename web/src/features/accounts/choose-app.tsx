@@ -25,10 +25,10 @@ export function ChooseApp({ onClose }: { onClose: () => void }) {
   const apps = found?.data ?? [];
   const total = found?.page_info.total_count ?? 0;
   return (
-    <Dialog open onClose={onClose} title="Connect an account" about="of which app?">
+    <Dialog open onClose={onClose} title="Connect account" about="choose an app">
       <div className="dialog-body">
         <Search
-          label="Name of an app"
+          label="App name"
           autoFocus
           value={text}
           onChange={(event) => setText(event.target.value)}
@@ -47,10 +47,10 @@ export function ChooseApp({ onClose }: { onClose: () => void }) {
                 <span className="cut name">{app.name}</span>
                 <span className="small dim end">
                   {app.auth_type === "oauth"
-                    ? "by its page"
+                    ? "OAuth"
                     : app.auth_type === "keys"
-                      ? "by key"
-                      : "no key needed"}
+                      ? "API key"
+                      : "no credentials"}
                 </span>
               </button>
             </li>
@@ -58,13 +58,13 @@ export function ChooseApp({ onClose }: { onClose: () => void }) {
         </ul>
         {total > apps.length && (
           <p className="small dim" role="status">
-            {count(apps.length)} of {count(total)} apps. Add letters to narrow the search.
+            {count(apps.length)} of {count(total)} apps. Type more to narrow the search.
           </p>
         )}
         {apps.length === 0 && !isPending && (
           <p className="mid" role="status">
-            No app is called like that. An app that the catalogue does not know is registered when a
-            component that names it is deployed.
+            No app matches. An app that is not in the catalogue is registered when a component that
+            uses it is deployed.
           </p>
         )}
       </div>

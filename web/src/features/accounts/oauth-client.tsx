@@ -14,11 +14,11 @@ import { Field, Input, Password } from "~/ui/field";
 import { changedClient, fieldsOfClient } from "./client-fields";
 
 const FIELDS = [
-  ["client_id", "Client id", ""],
+  ["client_id", "Client ID", ""],
   ["client_secret", "Client secret", ""],
-  ["authorize_url", "Address to authorize at", "https://…/oauth/authorize"],
-  ["token_url", "Address of tokens", "https://…/oauth/token"],
-  ["scopes", "Scopes, with spaces between", ""],
+  ["authorize_url", "Authorization URL", "https://…/oauth/authorize"],
+  ["token_url", "Token URL", "https://…/oauth/token"],
+  ["scopes", "Scopes, separated by spaces", ""],
 ] as const;
 
 /** The organization's own client at the provider, which an app by OAuth needs first. */
@@ -64,18 +64,18 @@ export function OauthClient({
           )}
           <CloseDialog />
           <Button look="primary" type="submit" busy={form.isPending && "Saving…"}>
-            Save the client
+            Save client
           </Button>
         </>
       }
     >
       <p className="mid">
-        {app.name} lets an application in only by a client of yours. Register one there with this
-        redirect address, then fill in what {app.name} gives you.
+        {app.name} requires an OAuth client of your own. Register one there with this redirect URL,
+        then enter what {app.name} gives you.
       </p>
       <div className="copy-line">
         <code className="mono">{callback}</code>
-        <Copy text={callback} label="Copy the redirect address" />
+        <Copy text={callback} label="Copy redirect URL" />
       </div>
       {FIELDS.map(([name, label, placeholder]) => (
         <Field
@@ -85,7 +85,7 @@ export function OauthClient({
           optional={name === "scopes" || (name === "client_secret" && stored !== null)}
           hint={
             name === "client_secret" && stored !== null
-              ? "One is stored, and stays if this is empty. Another id or address of tokens needs it again."
+              ? "A secret is stored and is kept if this is empty. Enter it again when the client ID or the token URL changes."
               : undefined
           }
         >

@@ -71,7 +71,10 @@ export function ComponentPage({ id }: { id: string }) {
       data(client.DELETE("/v1/components/{id}", { params: { path: { id: component.key ?? id } } })),
     onSuccess: () => {
       void queries.invalidateQueries({ queryKey: ["components"] });
-      say({ title: `${component.key} is taken away`, about: "What was deployed from it goes on." });
+      say({
+        title: `${component.key} was unpublished`,
+        about: "What was deployed from it keeps running.",
+      });
       void navigate({ to: "/components" });
     },
   });
@@ -112,7 +115,7 @@ export function ComponentPage({ id }: { id: string }) {
                 look="primary"
                 icon={Plus}
               >
-                Deploy it
+                Deploy
               </ActLink>
             )}
           </>
@@ -137,7 +140,7 @@ export function ComponentPage({ id }: { id: string }) {
             maxHeight="none"
           />
         </section>
-        <aside className="component-side" aria-label="About it">
+        <aside className="component-side" aria-label="About">
           <div className="component-about">
             {component.description !== null && <Markdown text={component.description} />}
             <dl className="facts">
@@ -162,7 +165,7 @@ export function ComponentPage({ id }: { id: string }) {
               {component.registry != null && <OfRegistry from={component.registry} />}
               {"path" in component && (
                 <div className="is-wide">
-                  <dt>File of the registry</dt>
+                  <dt>File in the registry</dt>
                   <dd className="mono wrap">{component.path}</dd>
                 </div>
               )}
@@ -203,7 +206,7 @@ export function ComponentPage({ id }: { id: string }) {
         error={unpublish.error === null ? undefined : sentence(unpublish.error)}
         onConfirm={() => unpublish.mutate()}
       >
-        <p>Its key can no longer be deployed. Sources and workflows that use it keep running.</p>
+        <p>It can no longer be deployed by key. Sources and workflows that use it keep running.</p>
       </Confirm>
     </>
   );

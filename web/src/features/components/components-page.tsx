@@ -104,11 +104,11 @@ export function ComponentsPage({
           what="The components"
           empty={
             asked ? null : (
-              <Empty title="No component is published.">
+              <Empty title="No published components.">
                 <p>
-                  <code className="mono">millrace publish</code> lets code answer to its key, and
-                  lists it here. Code that is deployed without it is found at its source or
-                  workflow. A search finds the components of registries, too.
+                  <code className="mono">millrace publish</code> gives code a key and lists it here.
+                  Code that is deployed without a key is shown on its source or workflow. Search
+                  also finds the components of registries.
                 </p>
               </Empty>
             )
@@ -125,9 +125,9 @@ export function ComponentsPage({
             if (shown.length === 0 && registry !== undefined && asked) return null;
             if (shown.length === 0) {
               return (
-                <Empty title={`None of ${filtered.of} matches.`}>
+                <Empty title={`None of ${filtered.of} match.`}>
                   <Button onClick={() => onFilter({ q: "", kind: "all", registry: undefined })}>
-                    Remove the filter
+                    Clear filters
                   </Button>
                 </Empty>
               );

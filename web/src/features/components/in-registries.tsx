@@ -70,7 +70,7 @@ export function InRegistries({
               <th>Version</th>
               <th>Kind</th>
               <th>
-                <span className="sr">Acts</span>
+                <span className="sr">Actions</span>
               </th>
             </tr>
           </thead>
@@ -92,11 +92,11 @@ function noneWords(
   found: { components: readonly unknown[] } | undefined,
 ): string {
   if (found !== undefined && found.components.length > 0) {
-    return "The components that match are listed above.";
+    return "All matching components are listed above.";
   }
   return registry === undefined
-    ? "No registry has a component that matches."
-    : `No component of ${registry} matches.`;
+    ? "No component in the registries matches."
+    : `No component in ${registry} matches.`;
 }
 
 /** `shows`: the registry is said beside the key. */

@@ -31,10 +31,10 @@ export function RegistriesPage() {
           query={registries}
           what="The registries"
           empty={
-            <Empty title="No registry yet.">
+            <Empty title="No registries yet.">
               <p>
-                A registry is a tree of components, your own or a checkout of a public one. The
-                command line reads a folder, a repository or a package of npm, and uploads it:
+                A registry is a collection of components, your own or a checkout of a public one.
+                The command line reads a folder, a repository or an npm package, and uploads it:
               </p>
               <ShellBlock text={ADD} />
             </Empty>
@@ -51,7 +51,7 @@ export function RegistriesPage() {
                     <th className="is-right">Not indexed</th>
                     <th className="is-right">Updated</th>
                     <th>
-                      <span className="sr">Acts</span>
+                      <span className="sr">Actions</span>
                     </th>
                   </tr>
                 </thead>
@@ -63,7 +63,7 @@ export function RegistriesPage() {
               </table>
               <section className="registries-how" aria-label="Add a registry">
                 <p className="mid">
-                  The command line adds a registry from a folder, a repository or a package of npm:
+                  The command line adds a registry from a folder, a repository or an npm package:
                 </p>
                 <ShellBlock text={ADD} />
               </section>

@@ -42,8 +42,8 @@ export function RegistryRow({ registry }: { registry: Registry }) {
         </td>
         <td className="is-right">
           {unindexed === null ? (
-            <span className="dim" title="The last update was before they were counted">
-              not known
+            <span className="dim" title="Counted from the next update on">
+              unknown
             </span>
           ) : unindexed === 0 ? (
             <span className="dim num">0</span>
@@ -85,7 +85,7 @@ export function RegistryRow({ registry }: { registry: Registry }) {
         <tr className="tr registry-failed">
           <td className="small">
             <State kind="alarm">Update failed</State> <When at={failed.at * 1_000} />
-            <span className="dim">, the components are those of the update before:</span>{" "}
+            <span className="dim">, the components of the previous update are kept:</span>{" "}
             <span className="wrap">
               <Worded text={failed.message} />
             </span>
@@ -125,16 +125,16 @@ function Remove({
       onConfirm={() => remove.mutate()}
     >
       <p>
-        {component_count === 1 ? "Its component" : `Its ${count(component_count)} components`}{" "}
-        cannot be deployed by key any more. What was deployed from it goes on.
+        {component_count === 1 ? "Its component" : `Its ${count(component_count)} components`} can
+        no longer be deployed by key. What was deployed from it keeps running.
       </p>
       {uses.error !== null && (
         <p role="alert" className="failed-text">
-          What was deployed from it could not be read: {sentence(uses.error)}
+          What is deployed from it could not be loaded: {sentence(uses.error)}
         </p>
       )}
       {uses.error === null && uses.data === undefined && (
-        <p className="dim">Looking for what was deployed from it…</p>
+        <p className="dim">Loading what was deployed from it…</p>
       )}
       {uses.data?.length === 0 && <p className="mid">Nothing is deployed from it.</p>}
       {uses.data !== undefined && uses.data.length > 0 && (

@@ -15,8 +15,8 @@ export function Unindexed({ name, onClose }: { name: string; onClose: () => void
     <Dialog open onClose={onClose} title="Files that are not indexed" about={name} size="wide">
       <div className="dialog-body">
         <p className="mid">
-          These files look like components and cannot be deployed by key. Mend them at the
-          registry’s origin, and update the registry.
+          These files look like components and cannot be deployed by key. Fix them at the registry’s
+          origin, then update the registry.
         </p>
         {error !== null && <ReadFailed what="The files" error={error} again={refetch} />}
         {error === null && registry === undefined && <SkeletonRows rows={3} />}
@@ -34,7 +34,7 @@ export function Unindexed({ name, onClose }: { name: string; onClose: () => void
         )}
         {registry !== undefined && all > registry.unindexed.length && (
           <p className="small dim">
-            The first {count(registry.unindexed.length)} of {count(all)} are kept.
+            The first {count(registry.unindexed.length)} of {count(all)} are listed.
           </p>
         )}
       </div>

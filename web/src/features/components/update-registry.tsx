@@ -29,7 +29,7 @@ export function UpdateRegistry({
     onSuccess: ({ component_count, unindexed_count }) => {
       onClose();
       say({
-        title: `${name} is updated`,
+        title: `${name} was updated`,
         about: `${plural(component_count, "component")}, ${plural(unindexed_count ?? 0, "file")} not indexed.`,
       });
     },
@@ -59,16 +59,13 @@ export function UpdateRegistry({
     >
       <div className="dialog-body">
         <p className="mid">
-          The command line reads the registry again where it is from, on the machine that added it.
-          The server reads no address of a registry by itself:
+          The command line reads the registry from its origin again, on the machine that added it.
+          The server never fetches a registry by itself:
         </p>
-        <ShellBlock
-          text={line`millrace registry update ${name}`}
-          label="Copy the command that updates"
-        />
+        <ShellBlock text={line`millrace registry update ${name}`} label="Copy the update command" />
         <p className="mid">
-          Or upload a <code className="mono">.tar.gz</code> of the whole tree. It replaces all
-          components of the registry, or nothing where it cannot be read.
+          Or upload a <code className="mono">.tar.gz</code> of all its files. It replaces all
+          components of the registry; an archive that cannot be read changes nothing.
         </p>
         <input
           ref={input}
@@ -82,7 +79,7 @@ export function UpdateRegistry({
           }}
         />
         {update.error !== null && (
-          <Banner kind="failed" role="alert" title="The registry stays as it was">
+          <Banner kind="failed" role="alert" title="The registry was not updated">
             {sentence(update.error)}
           </Banner>
         )}

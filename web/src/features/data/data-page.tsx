@@ -45,14 +45,14 @@ export function DataPage() {
         <h1>Data</h1>
       </PageHead>
       <div className="scroll in-order">
-        <PaneHead title="Data stores" hint="values that workflows and sources share" />
+        <PaneHead title="Data stores" hint="key-value data shared by workflows and sources" />
         <ListState
           query={stores}
           what="The data stores"
           empty={
-            <Empty title="No data store yet.">
+            <Empty title="No data stores yet.">
               <p>
-                A prop of the type <code className="mono">data_store</code> names one; code gets,
+                A prop of type <code className="mono">data_store</code> selects one; code reads,
                 sets and deletes its keys.
               </p>
             </Empty>
@@ -87,15 +87,15 @@ export function DataPage() {
             </table>
           )}
         </ListState>
-        <PaneHead title="File stores" hint="files that steps and sources leave for each other" />
+        <PaneHead title="File stores" hint="files that steps and sources share" />
         <ListState
           query={files}
           what="The file stores"
           empty={
-            <Empty title="No file store yet.">
+            <Empty title="No file stores yet.">
               <p>
-                A prop of the type <code className="mono">dir</code> names one; code finds its files
-                in its folder, and what it leaves there is kept.
+                A prop of type <code className="mono">dir</code> selects one; code reads and writes
+                its files in a folder.
               </p>
             </Empty>
           }
@@ -152,8 +152,8 @@ function Make({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog
       title="New data store"
-      act="Make data store"
-      busy="Making…"
+      act="Create data store"
+      busy="Creating…"
       mutation={make}
       typed={isTyped}
       onClose={onClose}

@@ -54,10 +54,10 @@ export function FilesPage({ store }: { store: string }) {
             : new Error(broughtInPart(names, at, sentence(error)));
         });
       }
-      const title = names.length === 1 ? "The file is there" : `${names.length} files are there`;
+      const title = names.length === 1 ? "File uploaded" : `${names.length} files uploaded`;
       say({ title, shape: "succeeded" });
     },
-    onError: (error) => say({ title: "Not all was taken", about: sentence(error) }),
+    onError: (error) => say({ title: "Some files were not uploaded", about: sentence(error) }),
     onSettled: () => void queries.invalidateQueries({ queryKey: ["file-store", store] }),
   });
   return (
@@ -89,10 +89,10 @@ export function FilesPage({ store }: { store: string }) {
               look="primary"
               icon={Upload}
               refused={refused}
-              busy={bring.isPending && "Bringing…"}
+              busy={bring.isPending && "Uploading…"}
               onClick={() => input.current?.click()}
             >
-              Bring files
+              Upload
             </Button>
           </>
         }
@@ -109,7 +109,7 @@ export function FilesPage({ store }: { store: string }) {
         act="Replace"
         onConfirm={() => asks && bring.mutate({ chosen: asks.chosen, over: true })}
       >
-        <p>The store has files of these names. What they hold is lost:</p>
+        <p>The store already has files with these names. Their contents will be overwritten:</p>
         <p className="mono wrap">{asks?.had.join(", ")}</p>
       </Confirm>
       <div ref={list} tabIndex={-1} className="scroll">
@@ -117,8 +117,8 @@ export function FilesPage({ store }: { store: string }) {
           query={files}
           what="The files"
           empty={
-            <Empty title="It holds no file.">
-              <p>A run that names it finds its files in its folder.</p>
+            <Empty title="No files yet.">
+              <p>A run that uses this store finds its files in a folder.</p>
             </Empty>
           }
         >
@@ -130,7 +130,7 @@ export function FilesPage({ store }: { store: string }) {
                   <th className="is-right">Size</th>
                   <th className="is-right">Changed</th>
                   <th>
-                    <span className="sr">Acts</span>
+                    <span className="sr">Actions</span>
                   </th>
                 </tr>
               </thead>
@@ -209,7 +209,7 @@ function Row({
           className="icon-btn is-sm"
           href={address}
           download={file.path.split("/").at(-1)}
-          aria-label={`Take ${file.path}`}
+          aria-label={`Download ${file.path}`}
         >
           <Download className="icon is-sm" aria-hidden="true" />
         </a>

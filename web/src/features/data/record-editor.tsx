@@ -42,14 +42,14 @@ export function Stored({
     onSuccess: (_, had) => {
       for (const name of Object.values(keptNames(store, recordKey))) forgetText(name);
       say({
-        title: `${recordKey} is deleted`,
+        title: `${recordKey} was deleted`,
         act: {
           label: "Undo",
           onClick: () => {
             void writeRecord(store, recordKey, had).then(
               () => queries.invalidateQueries({ queryKey: ["data-store", store] }),
               (error: Error) =>
-                say({ title: `${recordKey} was not brought back`, about: sentence(error) }),
+                say({ title: `${recordKey} was not restored`, about: sentence(error) }),
             );
           },
         },
@@ -71,7 +71,7 @@ export function Stored({
       <PaneHead title={<span className="mono">{recordKey}</span>}>
         {record.endsAt !== undefined && (
           <span className="dim small">
-            ends <Until at={record.endsAt} />
+            expires <Until at={record.endsAt} />
           </span>
         )}
         <Button
@@ -228,9 +228,9 @@ function ValueForm({
     ("problem" in parsed
       ? parsed.problem
       : recordKey === ""
-        ? "Give it a key first."
+        ? "Enter a key first."
         : text === base
-          ? "Nothing is changed."
+          ? "No changes to save."
           : undefined);
   const submit = (expected: string | undefined) => {
     if ("text" in parsed && stop === undefined) save.mutate({ mine: parsed.text, expected });
@@ -277,7 +277,7 @@ function ValueForm({
         {onDiscard !== undefined && (
           <>
             <Button onClick={onDiscard}>Discard</Button>
-            <span className="dim small">Not saved yet, kept in this browser.</span>
+            <span className="dim small">Not saved yet. Kept in this browser.</span>
           </>
         )}
       </div>
@@ -313,15 +313,19 @@ function Overwrite({
     <Banner kind="waits" role="alert" title={title}>
       Nothing was saved.
       {theirs !== undefined && (
-        <DiffView before={theirs.text} after={mine} label="Your value against the stored one" />
+        <DiffView
+          before={theirs.text}
+          after={mine}
+          label="Your value compared with the stored one"
+        />
       )}
       <div className="record-acts">
         <Button size="sm" refused={stop} onClick={onMine}>
-          {theirs === undefined ? "Save mine again" : "Save mine over it"}
+          {theirs === undefined ? "Recreate with mine" : "Overwrite with mine"}
         </Button>
         {theirs !== undefined && (
           <Button size="sm" onClick={() => onTheirs(theirs)}>
-            Take theirs
+            Use theirs
           </Button>
         )}
         <Button size="sm" onClick={onCancel}>

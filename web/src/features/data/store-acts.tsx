@@ -35,7 +35,7 @@ export function StoreActs({
     mutationFn: () => data(client.DELETE("/v1/data_stores/{id}", { params: { path: { id } } })),
     onSuccess: () => {
       void queries.invalidateQueries({ queryKey: ["data-stores"] });
-      say({ title: `${name} is deleted` });
+      say({ title: `${name} was deleted` });
       void navigate({ to: "/data" });
     },
   });
@@ -64,7 +64,7 @@ export function StoreActs({
         error={remove.error === null ? undefined : sentence(remove.error)}
         onConfirm={() => remove.mutate()}
       >
-        <p>{plural(keys, "key")} and their values go.</p>
+        <p>{plural(keys, "key")} and their values are deleted.</p>
         <WouldGo kind="data_store" id={id} />
       </Confirm>
     </>

@@ -88,7 +88,7 @@ export function StorePage({
         <section ref={panel.keys} aria-label="Keys">
           <PaneHead title="Keys">
             <Search
-              label="Keys that begin with"
+              label="Keys that start with"
               value={prefix}
               onChange={(event) => onPrefix(event.target.value)}
             />
@@ -110,9 +110,9 @@ export function StorePage({
               what="The keys"
               empty={
                 prefix === "" ? (
-                  <Empty title="It holds nothing yet." />
+                  <Empty title="No keys yet." />
                 ) : (
-                  <Empty title={`No key begins with “${prefix}”.`}>
+                  <Empty title={`No key starts with “${prefix}”.`}>
                     <Button onClick={() => onPrefix("")}>Show all keys</Button>
                   </Empty>
                 )
@@ -174,7 +174,7 @@ export function StorePage({
               }}
             />
           ) : chosen === undefined ? (
-            <Empty title="A key that you choose is shown here." />
+            <Empty title="Select a key to see its value." />
           ) : (
             <Stored key={chosen} store={id} recordKey={chosen} onGone={() => onChoose(undefined)} />
           )}

@@ -107,7 +107,7 @@ export function ErrorList({
   const open = shown.find(({ id }) => id === chosen) ?? shown[0];
   const ofName = of === undefined ? "" : ` of ${owners?.get(of)?.name ?? of}`;
   const ofAll = of !== undefined && (
-    <Button onClick={() => onShow({ q, everybody: true })}>Errors of all</Button>
+    <Button onClick={() => onShow({ q, everybody: true })}>All errors</Button>
   );
   return (
     <>
@@ -164,7 +164,7 @@ export function ErrorList({
       )}
       {comes && <SkeletonRows height={ROW_HEIGHT} rows={5} />}
       {groups.isSuccess && all.length === 0 && state !== "open" && (
-        <Empty title={`No error${ofName} is ${state}.`}>{ofAll}</Empty>
+        <Empty title={`No ${state} errors${ofName}.`}>{ofAll}</Empty>
       )}
       {groups.isSuccess &&
         all.length === 0 &&
@@ -172,11 +172,11 @@ export function ErrorList({
         (of === undefined ? (
           <NoneOpen />
         ) : (
-          <Empty title={`No error${ofName} is open.`}>{ofAll}</Empty>
+          <Empty title={`No open errors${ofName}.`}>{ofAll}</Empty>
         ))}
       {!comes && all.length > 0 && shown.length === 0 && (
-        <Empty title={`None of ${filtered.of} matches.`}>
-          <Button onClick={() => onShow({ q: "", group: undefined })}>Remove the filter</Button>
+        <Empty title={`None of ${filtered.of} match.`}>
+          <Button onClick={() => onShow({ q: "", group: undefined })}>Clear filters</Button>
         </Empty>
       )}
       {!comes && shown.length > 0 && (
@@ -243,7 +243,7 @@ export function ErrorList({
               {groups.hasNextPage && (
                 <div className="list-end">
                   <Button
-                    busy={groups.isFetchingNextPage && "Reading…"}
+                    busy={groups.isFetchingNextPage && "Loading…"}
                     onClick={() => void groups.fetchNextPage()}
                   >
                     Show more
@@ -276,7 +276,7 @@ function OwnerChip({ name, onRemove }: { name: string; onRemove: () => void }) {
       <button
         type="button"
         className="x"
-        aria-label="Remove the filter Workflow or source"
+        aria-label="Clear filter Workflow or source"
         onClick={onRemove}
       >
         <X className="icon is-xs" aria-hidden="true" />

@@ -88,7 +88,7 @@ export function GroupChart({ group }: { group: ErrorGroup }) {
           {begins.map((at, index) => (
             <tr key={at}>
               <td>{day(at, end)}</td>
-              <td>{days[index] ?? "not looked at"}</td>
+              <td>{days[index] ?? "not counted"}</td>
               <td>
                 {within
                   .filter((each) => each.at >= at && each.at < at + DAY_MS)

@@ -41,7 +41,7 @@ export function GroupNote({ group }: { group: ErrorGroupRecord }) {
         rows={3}
         maxLength={NOTE_MAX}
         readOnly={refused !== undefined}
-        placeholder={refused === undefined ? "What is known about it" : "Nothing is noted"}
+        placeholder={refused === undefined ? "What is known about this error" : "No note yet"}
         aria-describedby={refused === undefined ? undefined : `${id}-m`}
         value={form.textOf("note")}
         onChange={({ target }) => form.set("note", target.value)}
@@ -52,7 +52,7 @@ export function GroupNote({ group }: { group: ErrorGroupRecord }) {
         <div className="row">
           {form.conflicts.length === 0 && (
             <Button size="sm" busy={form.isPending && "Saving…"} onClick={form.mutate}>
-              Save the note
+              Save note
             </Button>
           )}
           <NotSaved form={form} />

@@ -17,14 +17,14 @@ import { groupQuery } from "./queries";
 type Set = "open" | "resolved" | "ignored";
 
 const SAYS: Record<Set, string> = {
-  resolved: "Resolved. It comes back if a later run fails with it.",
-  ignored: "Ignored. No mail is sent of it.",
-  open: "Open again",
+  resolved: "Resolved. It reopens if a later run fails with it.",
+  ignored: "Ignored. No mail is sent about it.",
+  open: "Reopen",
 };
 
 /** What a row says of a group that is not just open. */
 export function StateOf({ group }: { group: ErrorGroup }) {
-  if (group.state === "regressed") return <State kind="alarm">Back again</State>;
+  if (group.state === "regressed") return <State kind="alarm">Regressed</State>;
   if (group.state === "resolved") return <State>Resolved</State>;
   if (group.state === "ignored") return <State>Ignored</State>;
   return null;
@@ -63,7 +63,7 @@ export function StateActs({ group }: { group: ErrorGroup }) {
         </>
       ) : (
         <Button icon={RotateCw} refused={refused} busy={busy} onClick={() => set.mutate("open")}>
-          Open again
+          Reopen
         </Button>
       )}
       {set.error !== null && (
@@ -76,10 +76,10 @@ export function StateActs({ group }: { group: ErrorGroup }) {
 }
 
 const WORDS: Record<string, string> = {
-  open: "opened again",
+  open: "reopened",
   resolved: "resolved",
   ignored: "ignored",
-  regressed: "came back",
+  regressed: "regressed",
 };
 
 /** Newest changes of the state first; nothing where it was never changed. */

@@ -39,12 +39,12 @@ export function Lately({ group, owner }: { group: ErrorGroup; owner: string }) {
   if (page === undefined || page.data.length === 0) return null;
   const most = Math.max(0, ...(group.days ?? []).map((day) => day ?? 0));
   return (
-    <section className="group-lately" aria-label="Lately">
+    <section className="group-lately" aria-label="Recent activity">
       <DayBars group={group} width={360} height={44} />
       {group.days !== undefined && (
         <p className="micro dim group-days">
           <span>{DAYS} days</span>
-          <span>most on a day: {count(most)}</span>
+          <span>peak per day: {count(most)}</span>
           <span>today</span>
         </p>
       )}

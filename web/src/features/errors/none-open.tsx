@@ -32,15 +32,15 @@ export function NoneOpen() {
   const names = listeners.map((id) => owners.data?.get(id)?.name ?? webhooks.data?.get(id) ?? id);
   const mailed = organization.data && recipientsOf(organization.data);
   return (
-    <Empty title={failed.data === 0 ? `No failed run in ${DAYS_BACK} days.` : "No error is open."}>
+    <Empty title={failed.data === 0 ? `No failed run in ${DAYS_BACK} days.` : "No open errors."}>
       {failed.data !== undefined && failed.data > 0 && (
         <p>
           {plural(failed.data, "run")} failed in {DAYS_BACK} days; none of their errors is open.
         </p>
       )}
       <p>
-        When a run fails, its error is kept here with its line of code and its event.
-        {mailed !== undefined && ` Mail about errors of workflows goes to ${mailed.join(", ")}.`}
+        When a run fails, its error is kept here with the line of code and the event.
+        {mailed !== undefined && ` Errors of workflows are mailed to ${mailed.join(", ")}.`}
         {names.length > 0 &&
           ` ${names.join(", ")} ${names.length === 1 ? "listens" : "listen"} to them.`}
       </p>

@@ -30,7 +30,7 @@ export function ReplayAll({ group }: { group: ErrorGroup }) {
         })
       }
     >
-      {group.count === 1 ? "Replay it…" : `Replay all ${count(group.count)}…`}
+      {group.count === 1 ? "Replay…" : `Replay all ${count(group.count)}…`}
     </Button>
   );
 }

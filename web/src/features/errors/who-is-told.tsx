@@ -42,7 +42,7 @@ export function WhoIsTold({ group, owner }: { group: ErrorGroup; owner: Owner })
         {subscriptions !== undefined && listeners.length === 0 && (
           <li>
             <Ear className="icon is-sm" aria-hidden="true" />
-            <span className="mid">No workflow and no webhook listens to its errors.</span>
+            <span className="mid">No workflow or webhook listens to its errors.</span>
           </li>
         )}
         {isPending && <li aria-busy="true" />}
@@ -68,7 +68,7 @@ function Mailed({ group, owner }: { group: ErrorGroup; owner: Owner }) {
     retry: false,
   });
   if (!owner.isWorkflow) return <span className="mid">Errors of sources are not mailed.</span>;
-  if (group.state === "ignored") return <span className="mid">Nobody: the group is ignored.</span>;
+  if (group.state === "ignored") return <span className="mid">Nobody: this error is ignored.</span>;
   if (organization === undefined || settings === undefined) return null;
   if (!settings.mails) {
     return (
@@ -86,7 +86,7 @@ function Mailed({ group, owner }: { group: ErrorGroup; owner: Owner }) {
   ) ?? [organization.email];
   return (
     <span className="wrap">
-      {named.join(", ")} <span className="dim">by mail, once in 24 hours at most</span>
+      {named.join(", ")} <span className="dim">by mail, at most once in 24 hours</span>
     </span>
   );
 }
@@ -161,7 +161,7 @@ function Handle({ owner, onClose }: { owner: Owner; onClose: () => void }) {
       }
       void queries.invalidateQueries({ queryKey: ["owners"] });
       void queries.invalidateQueries({ queryKey: ["workflows"] });
-      say({ title: "It gets the errors once it is deployed", about: `of ${owner.name}` });
+      say({ title: "It receives errors once it is deployed", about: `of ${owner.name}` });
       void navigate({ to: "/workflows/$id/edit", params: { id } });
     },
   });
@@ -182,8 +182,8 @@ function Handle({ owner, onClose }: { owner: Owner; onClose: () => void }) {
     <FormDialog
       title="Handle errors with a workflow"
       about={owner.name}
-      act="Listen"
-      busy="Subscribing…"
+      act="Create listener"
+      busy="Adding…"
       mutation={make}
       onClose={onClose}
     >
@@ -191,7 +191,7 @@ function Handle({ owner, onClose }: { owner: Owner; onClose: () => void }) {
         name="listener_id"
         label="Workflow"
         optional={false}
-        hint="Each error is an event of it, with the event that failed and the results of the steps before."
+        hint="Each error starts the workflow, with the event that failed and the results of the previous steps."
       >
         {(control) => (
           <Select

@@ -43,7 +43,7 @@ export function Chart({
       aria-label={`Runs per ${range.per}, ${say(from)} to ${say(to)}: ${plural(succeeded, "run")} succeeded, ${count(failed)} failed`}
     >
       <div className="chart-legend micro dim" aria-hidden="true">
-        <i className="chart-key is-ok" /> ended well, per {range.per}
+        <i className="chart-key is-ok" /> succeeded, per {range.per}
         <i className="chart-key is-bad" /> failed
         <i className="chart-key is-now" /> now
       </div>
@@ -109,7 +109,7 @@ export function Chart({
         </div>
       </div>
       <table className="sr">
-        <caption>Runs by how they ended</caption>
+        <caption>Runs by status</caption>
         <thead>
           <tr>
             <th>From</th>

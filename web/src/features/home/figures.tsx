@@ -34,7 +34,7 @@ export function Figures({ range, running, queued, paused, waiting, total, before
   const isBad = total !== undefined && total.failed > 0;
   const isWaiting = waiting.n > 0;
   return (
-    <section className="figures" aria-label="In figures">
+    <section className="figures" aria-label="Key figures">
       <Figure
         name="Running now"
         to="open"
@@ -58,7 +58,7 @@ export function Figures({ range, running, queued, paused, waiting, total, before
           ended === undefined || total === undefined
             ? ""
             : ended === 0
-              ? "nothing ended"
+              ? "no run ended"
               : `${percent(total.failed, ended)}${was === 0 || before === undefined ? "" : `, was ${percent(before.failed, was)}`}`
         }
       />
@@ -73,20 +73,20 @@ export function Figures({ range, running, queued, paused, waiting, total, before
             : isWaiting
               ? waitingWords(waiting)
               : waiting.isMore
-                ? "some may wait for a person"
-                : "none waits for a person"
+                ? "some may be waiting for a person"
+                : "none is waiting for a person"
         }
       />
       <Figure
-        name="Half end within"
+        name="Median duration"
         to="slow"
         value={typeof total?.p50_ms === "number" ? <Time ms={total.p50_ms} /> : "–"}
         sub={
           typeof total?.p95_ms === "number"
-            ? `95\u202f% within ${duration(total.p95_ms)}`
+            ? `95th percentile ${duration(total.p95_ms)}`
             : total === undefined
               ? ""
-              : "nothing ended"
+              : "no run ended"
         }
       />
     </section>
@@ -104,7 +104,7 @@ function rate(perMinute: number): string {
   const perHour = perMinute * 60;
   if (perHour >= 1) return `${count(Math.round(perHour))} an hour`;
   const perDay = Math.round(perHour * 24);
-  return perDay === 0 ? "nothing ran" : `${plural(perDay, "run")} a day`;
+  return perDay === 0 ? "no runs" : `${plural(perDay, "run")} a day`;
 }
 
 function Time({ ms }: { ms: number }) {

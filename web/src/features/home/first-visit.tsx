@@ -52,28 +52,28 @@ export function FirstVisit({
       <PageHead>
         <h1>Home</h1>
         <span className="dim small end cut only-wide">
-          {org.name} has no source and no workflow yet
+          {org.name} has no sources or workflows yet
         </span>
       </PageHead>
       <div className="scroll">
         <section className="first-hero">
           <div>
             <h2>
-              Nothing turns yet.
+              Nothing is running yet.
               <br />
-              Let something in.
+              Send a first event.
             </h2>
             <p className="mid">
-              Three ways to begin. Each ends with a run that you can open, break and replay.
+              Three ways to start. Each ends with a run that you can open, break and replay.
             </p>
           </div>
           <Drawing isDry isNamed />
         </section>
-        <section className="doors" aria-label="Three ways to begin">
+        <section className="doors" aria-label="Three ways to start">
           <Door
             icon={<Webhook className="icon" aria-hidden="true" />}
             title="Receive a request"
-            says="Makes a workflow with an address of its own. Send it something and see it run."
+            says="Creates a workflow with its own URL. Send it a request and watch it run."
           >
             {received === undefined ? (
               <Make onReceived={onReceived} />
@@ -83,15 +83,15 @@ export function FirstVisit({
           </Door>
           <Door
             icon={<Blocks className="icon" aria-hidden="true" />}
-            title="Bring a component"
-            says="Any key or address: a registry’s, GitHub’s, or a link to raw code."
+            title="Deploy a component"
+            says="Paste a key or a URL: from a registry, from GitHub, or a link to raw code."
           >
             <Bring examples={examples} />
           </Door>
           <Door
             icon={<SquareTerminal className="icon" aria-hidden="true" />}
             title="From your editor"
-            says="Write a file, save it, and it is deployed again. Results come back to the terminal and here."
+            says="Each save of a file deploys it. Results appear in the terminal and here."
           >
             <Terminal />
           </Door>
@@ -103,11 +103,11 @@ export function FirstVisit({
 }
 
 const EVENING = [
-  ["Let an event in", "by one of the three ways above"],
+  ["Receive an event", "in one of the three ways above"],
   ["Watch it arrive", "live, with its data"],
   ["Build a workflow on it", "two steps are enough"],
-  ["Break a step", "and read the error beneath it"],
-  ["Mend it and replay", "from the step that failed"],
+  ["Break a step", "and read its error"],
+  ["Fix it and replay", "from the step that failed"],
 ] as const;
 
 /** The way through the product, as stretches of a channel that is dry yet. */
@@ -115,7 +115,7 @@ function Evening() {
   return (
     <section className="evening" aria-labelledby="evening">
       <h3 id="evening">
-        A first evening <span className="dim">five steps, about 20 minutes</span>
+        First steps <span className="dim">five steps, about 20 minutes</span>
       </h3>
       <ol>
         {EVENING.map(([name, says]) => (
@@ -178,14 +178,14 @@ function Make({ onReceived }: { onReceived: (received: Received) => void }) {
           look="primary"
           size="lg"
           refused={refused}
-          busy={make.isPending && "Making…"}
+          busy={make.isPending && "Creating…"}
           onClick={() => make.mutate()}
         >
-          Make the workflow
+          Create workflow
         </Button>
       </div>
       {make.error !== null && (
-        <Banner kind="failed" role="alert" title="The workflow was not made">
+        <Banner kind="failed" role="alert" title="The workflow was not created">
           {sentence(make.error)}
         </Banner>
       )}
@@ -227,18 +227,18 @@ function Receive({ received: { id, endpoint } }: { received: Received }) {
       <ShellBlock text={command} />
       <div className="door-wait" role="status">
         <Glyph status="running" />
-        <span className="grow">Waits for the first request</span>
+        <span className="grow">Waiting for the first request</span>
         <Button
           size="sm"
           refused={refused}
           busy={send.isPending && "Sending…"}
           onClick={() => send.mutate()}
         >
-          Send it for me
+          Send a test request
         </Button>
       </div>
       {send.error !== null && (
-        <Banner kind="failed" role="alert" title="It was not sent">
+        <Banner kind="failed" role="alert" title="The request was not sent">
           {sentence(send.error)}
         </Banner>
       )}
@@ -268,7 +268,7 @@ function Bring({ examples }: { examples: readonly Example[] }) {
       <div className="door-field">
         <Link2 className="icon is-sm" aria-hidden="true" />
         <Input
-          aria-label="Words, a key or an address"
+          aria-label="Search, or paste a key or a URL"
           placeholder="rss-new-item-in-feed, https://…"
           spellCheck={false}
           value={text}
@@ -278,7 +278,7 @@ function Bring({ examples }: { examples: readonly Example[] }) {
           Find
         </Button>
       </div>
-      <p className="small dim door-or">Or one that needs no account:</p>
+      <p className="small dim door-or">Or start with one that needs no account:</p>
       <ul className="door-examples">
         {examples.map((example) => (
           <li key={example.id}>
@@ -296,7 +296,7 @@ function Bring({ examples }: { examples: readonly Example[] }) {
         ))}
       </ul>
       {take.error !== null && (
-        <Banner kind="failed" role="alert" title="It could not be taken">
+        <Banner kind="failed" role="alert" title="The component could not be loaded">
           {sentence(take.error)}
         </Banner>
       )}
@@ -312,9 +312,9 @@ function Terminal() {
       <p className="small mid door-key">
         <KeyRound className="icon is-sm" aria-hidden="true" />
         <span>
-          It asks for a key:{" "}
+          It asks for an API key:{" "}
           <ActLink to="/settings/keys" needs="full" look="text">
-            make one for this computer
+            create one for this computer
           </ActLink>
         </span>
       </p>

@@ -184,37 +184,37 @@ export function HomePage({
                 <>
                   <PaneHead
                     id="home-still"
-                    title="Standing still"
+                    title="Inactive or blocked"
                     count={count(still.length)}
-                    hint="What could turn and does not"
+                    hint="Switched off, rejected or waiting to retry"
                   />
                   <StillList still={still} />
                 </>
               )}
               {timers.length + dueRuns.length > 0 && (
                 <>
-                  <PaneHead id="home-next" title="Next" hint="Timers and pauses that come due" />
+                  <PaneHead id="home-next" title="Next" hint="Upcoming timers and resumes" />
                   <NextList timers={timers} paused={dueRuns} />
                 </>
               )}
-              <PaneHead id="home-lately" title="Ran lately">
+              <PaneHead id="home-lately" title="Recent runs">
                 <Link to="/runs" className="link small">
                   All runs
                 </Link>
               </PaneHead>
               {lately.data?.rows.length === 0 ? (
                 <p className="home-none dim">
-                  Nothing ran yet. Send an event to a source or a workflow, or run one by hand.
+                  No runs yet. Send an event to a source or a workflow, or run one by hand.
                 </p>
               ) : (
-                <Lines runs={lately.data?.rows ?? []} now={now} label="Ran lately" />
+                <Lines runs={lately.data?.rows ?? []} now={now} label="Recent runs" />
               )}
             </div>
             <aside aria-label="What needs attention">
               {waiting.length > 0 && (
                 <>
                   <PaneHead
-                    title="Waits for a person"
+                    title="Waiting for a person"
                     count={`${count(waiting.length)}${isMoreWaiting ? " or more" : ""}`}
                   >
                     {waiting.length > WAITING_SHOWN && (
@@ -244,7 +244,7 @@ export function HomePage({
                 <p className="home-none">
                   <Link to="/errors" className="link">
                     And {count(failing.length - FAILING_SHOWN)}
-                    {isMoreFailing && " or more"} others
+                    {isMoreFailing && " or more"} more
                   </Link>
                 </p>
               )}
@@ -261,9 +261,9 @@ export function HomePage({
               )}
               {changed.length > 0 && (
                 <>
-                  <PaneHead id="home-changed" title="What changed">
+                  <PaneHead id="home-changed" title="Recent changes">
                     <Link to="/settings/audit" className="link small">
-                      Audit
+                      Audit log
                     </Link>
                   </PaneHead>
                   <Changed records={changed} most={7} actors={actors.data} names={names} />
@@ -374,13 +374,14 @@ function Waiting({ run }: { run: RunRow }) {
     <li className="home-item has-glyph">
       <Glyph status="paused" />
       <Link to="/runs/$id" params={{ id: run.id }} className="row-link cut name">
-        {run.summary ?? `Waits in ${run.paused?.step ?? "a step"}`}
+        {run.summary ?? `Waiting in ${run.paused?.step ?? "a step"}`}
       </Link>
       <span className="dim small home-under">
         <span className="cut">{run.ownerName}</span>
         {run.paused?.until !== undefined && (
           <span className="nowrap">
-            · cancelled <Until at={run.paused.until} />, unless resumed
+            · cancelled <Until at={run.paused.until} />
+            unless resumed
           </span>
         )}
       </span>

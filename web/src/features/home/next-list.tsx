@@ -54,10 +54,10 @@ export function timersOf({ sources, workflows }: Timed): Timer[] {
 }
 
 const pausedWords: Record<string, string> = {
-  delay: "goes on by itself",
-  suspend: "cancelled, unless somebody resumes it",
+  delay: "resumes automatically",
+  suspend: "cancelled unless somebody resumes it",
   rerun: "the step runs again",
-  retry: "the step is tried again",
+  retry: "the step is retried",
 };
 
 /** What comes due, the soonest first. */
@@ -132,7 +132,7 @@ function PauseRow({ run, until }: { run: RunRow; until: number }) {
       <Link to="/runs/$id" params={{ id: run.id }} className="row-link name cut">
         {run.summary ?? run.ownerName}
       </Link>
-      <span className="mid cut">{pausedWords[run.paused?.kind ?? ""] ?? "goes on"}</span>
+      <span className="mid cut">{pausedWords[run.paused?.kind ?? ""] ?? "resumes"}</span>
     </>
   );
 }

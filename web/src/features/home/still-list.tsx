@@ -82,20 +82,22 @@ function listOf(kind: Still["kind"]) {
 function Why({ of: { kind, why, failures = 0, until } }: { of: Still }): ReactNode {
   switch (kind) {
     case "account":
-      return why ?? "Its provider refuses it. What uses it fails until it is connected again.";
+      return (
+        why ?? "Its provider rejects its credentials. What uses it fails until it is reconnected."
+      );
     case "webhook":
       return (
         <>
-          Nothing is sent after {plural(failures, "failure")} in a row.{" "}
+          Paused after {plural(failures, "failure")} in a row.{" "}
           {until !== undefined && (
             <>
-              Tried again <Until at={until} />.
+              Next attempt <Until at={until} />.
             </>
           )}
         </>
       );
     case "source":
-      return why ?? "Switched off: it takes no events.";
+      return why ?? "Switched off: it receives no events.";
     case "workflow":
       return why ?? "Switched off: no event starts it.";
   }
@@ -113,7 +115,7 @@ function Act({ of: still }: { of: Still }): ReactNode {
           search={{ status: "failed" }}
           className={buttonClass({ size: "sm" })}
         >
-          See what failed
+          Failed deliveries
         </Link>
       );
     default:

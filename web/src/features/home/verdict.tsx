@@ -25,7 +25,7 @@ export function Verdict({
       : [
           `${count(failing)}${isMore ? " or more" : ""} ${failing === 1 ? "kind" : "kinds"} of error ${says}`,
         ]),
-    ...(faults === 0 ? [] : [`${count(faults)} ${faults === 1 ? "stands" : "stand"} still`]),
+    ...(faults === 0 ? [] : [`${count(faults)} ${faults === 1 ? "is" : "are"} blocked`]),
     ...(waiting.n === 0 ? [] : [waitingWords(waiting)]),
   ];
   const status = failing > 0 || faults > 0 ? "failed" : waiting.n > 0 ? "paused" : "succeeded";
@@ -34,15 +34,17 @@ export function Verdict({
       <Glyph status={status} />
       {needs.length === 0 ? (
         <>
-          <b>All is well.</b>
+          <b>All clear.</b>
           <span className="mid">
-            Nothing failed {says}, nothing stands still
-            {waiting.isMore ? ". Not all paused runs were looked at." : ", nobody is waited for."}
+            Nothing failed {says}, nothing is blocked
+            {waiting.isMore
+              ? ". Not all paused runs were checked."
+              : ", no run is waiting for a person."}
           </span>
         </>
       ) : (
         <>
-          <b>Needs you:</b>
+          <b>Needs attention:</b>
           <span className="mid">{needs.join(", ")}.</span>
         </>
       )}

@@ -126,7 +126,7 @@ export function Kit() {
             <Switch checked={on} onChange={setOn} aria-label="Active" />
           </div>
           <SwitchRow label="Emit a row again" checked={on} onChange={setOn} />
-          <RadioGroup aria-label="Begin" defaultValue="trigger" render={<div className="row" />}>
+          <RadioGroup aria-label="Start" defaultValue="trigger" render={<div className="row" />}>
             <Radio value="trigger" label="From the trigger" />
             <Radio value="step" label="From the step" />
           </RadioGroup>
@@ -192,7 +192,7 @@ export function Kit() {
           </div>
         </Part>
         <Part title="Empty">
-          <Empty title="No event yet.">
+          <Empty title="No events yet.">
             <Button icon={Play}>Run now</Button>
           </Empty>
         </Part>

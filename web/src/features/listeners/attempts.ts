@@ -1,4 +1,4 @@
-/** Time line of a delivery: an entry for each attempt that is kept, with the wait before it. Pure. */
+/** Timeline of a delivery: an entry for each attempt that is kept, with the wait before it. Pure. */
 
 import type { WebhookAttempt, WebhookDeliveryDetail } from "~/api/schema";
 

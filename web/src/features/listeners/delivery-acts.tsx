@@ -55,7 +55,7 @@ export function SendAgain({
       say({ title: "Sent again", shape: "running" });
       void queries.invalidateQueries({ queryKey: ["webhook", webhook] });
     },
-    onError: (error) => say({ title: "It was not sent", about: sentence(error) }),
+    onError: (error) => say({ title: "The delivery was not sent", about: sentence(error) }),
   });
   return (
     <Button

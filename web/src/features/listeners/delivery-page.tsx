@@ -42,7 +42,7 @@ export function DeliveryPage({ webhook: hook, id }: { webhook: string; id: strin
           <Fact name="State">
             <DeliveryState status={delivery.status} />
           </Fact>
-          <Fact name="Made">
+          <Fact name="Created">
             <When at={delivery.created_at * 1_000} />
           </Fact>
           <Fact name="Event" wide>
@@ -60,7 +60,7 @@ export function DeliveryPage({ webhook: hook, id }: { webhook: string; id: strin
         </div>
         <section className="delivery-right" aria-labelledby="delivery-body">
           <PaneHead id="delivery-body" title="Body" />
-          <JsonInspector value={delivery.body} label="Body that is sent" />
+          <JsonInspector value={delivery.body} label="Body to send" />
         </section>
       </div>
     </>
@@ -117,11 +117,11 @@ function Attempts({ delivery, webhook }: { delivery: WebhookDeliveryDetail; webh
         title="Attempts"
         count={count(attempts.length)}
         hint={
-          lost > 0 ? `${plural(lost, "earlier one is", "earlier ones are")} not kept` : undefined
+          lost > 0 ? `${plural(lost, "earlier attempt", "earlier attempts")} not kept` : undefined
         }
       />
       {attempts.length === 0 && due === null && (
-        <Empty title="No attempt is kept.">
+        <Empty title="No attempts are kept.">
           {delivery.last_error !== null && <p>{delivery.last_error}</p>}
         </Empty>
       )}
@@ -184,7 +184,7 @@ function Headers({ headers }: { headers: Record<string, string> }) {
         )}
       </PaneHead>
       {all.length === 0 ? (
-        <p className="delivery-none mid">None was sent yet.</p>
+        <p className="delivery-none mid">None sent yet.</p>
       ) : (
         <dl className="sent-headers">
           {all.map(([name, value]) => (

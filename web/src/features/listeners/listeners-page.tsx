@@ -91,10 +91,9 @@ export function ListenersPage() {
           />
         )}
         {subscriptions.isSuccess && all.length === 0 && (
-          <Empty title="Nobody listens to anything.">
+          <Empty title="No listeners yet.">
             <p>
-              A workflow or a webhook listens to a source, to another workflow, or to the errors of
-              all.
+              A workflow or a webhook listens to a source, to another workflow, or to all errors.
             </p>
           </Empty>
         )}
@@ -106,7 +105,7 @@ export function ListenersPage() {
                 <th>Channel</th>
                 <th>Listener</th>
                 <th>
-                  <span className="sr">Acts</span>
+                  <span className="sr">Actions</span>
                 </th>
               </tr>
             </thead>
@@ -123,13 +122,13 @@ export function ListenersPage() {
               id="automatic"
               title="Automatic"
               count={count(Math.max(automaticTotal, automatic.length))}
-              hint="apply to every workflow and source created later"
+              hint="added to every workflow and source created later"
             />
             <table className="tbl t-subscriptions" aria-label="Automatic listeners">
               <tbody>
                 {automatic.map((auto) => (
                   <tr className="tr" key={auto.id}>
-                    <td className="mid">Every later workflow and source</td>
+                    <td className="mid">Every new workflow and source</td>
                     <td>
                       <Tag>{channelWord(auto.event_name)}</Tag>
                     </td>
@@ -170,13 +169,14 @@ function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId:
   const back = useMutation({
     mutationFn: () => data(client.POST("/v1/subscriptions", { params: { query } })),
     onSuccess: changed,
-    onError: (error) => say({ title: `${toName} does not listen again`, about: sentence(error) }),
+    onError: (error) =>
+      say({ title: `The listener ${toName} was not restored`, about: sentence(error) }),
   });
   const end = useMutation({
     mutationFn: () => data(client.DELETE("/v1/subscriptions", { params: { query } })),
     onSuccess: () => {
       say({
-        title: `${toName} listens no more`,
+        title: `${toName} no longer listens`,
         about: `to ${channelWord(subscription.event_name)} of ${fromName}`,
         act: { label: "Undo", onClick: () => back.mutate() },
       });
@@ -195,7 +195,7 @@ function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId:
         <IconButton
           icon={X}
           size="sm"
-          label={`End: ${toName} listens to ${fromName}`}
+          label={`Remove: ${toName} listens to ${fromName}`}
           refused={refused}
           onClick={() => end.mutate()}
         />
@@ -234,7 +234,8 @@ function EndAuto({ of, name }: { of: AutoSubscription; name: string }) {
       );
     },
     onSuccess: changed,
-    onError: (error) => say({ title: `${name} does not listen again`, about: sentence(error) }),
+    onError: (error) =>
+      say({ title: `The listener ${name} was not restored`, about: sentence(error) }),
   });
   const end = useMutation({
     mutationFn: () =>
@@ -242,7 +243,7 @@ function EndAuto({ of, name }: { of: AutoSubscription; name: string }) {
     onSuccess: () => {
       say({
         title: `${name} no longer listens to new workflows and sources`,
-        about: "The subscriptions that it has stay.",
+        about: "Its existing listeners stay.",
         act: { label: "Undo", onClick: () => back.mutate() },
       });
       void changed();
@@ -253,7 +254,7 @@ function EndAuto({ of, name }: { of: AutoSubscription; name: string }) {
     <IconButton
       icon={X}
       size="sm"
-      label={`End: ${name} listens to new workflows and sources`}
+      label={`Remove: ${name} listens to new workflows and sources`}
       refused={refused}
       onClick={() => end.mutate()}
     />
@@ -293,13 +294,13 @@ function Make({
   return (
     <FormDialog
       title="New listener"
-      act="Listen"
-      busy="Subscribing…"
+      act="Create listener"
+      busy="Creating…"
       mutation={make}
-      refused={from === null || to === null ? "Choose both ends first." : undefined}
+      refused={from === null || to === null ? "Choose an emitter and a listener first." : undefined}
       onClose={onClose}
     >
-      <Field name="emitter_id" label="Listen to" optional={false}>
+      <Field name="emitter_id" label="Emitter" optional={false}>
         {(control) => (
           <Combobox
             {...control}
@@ -309,7 +310,7 @@ function Make({
           />
         )}
       </Field>
-      <Field name="event_name" label="What of it" optional={false}>
+      <Field name="event_name" label="Channel" optional={false}>
         {(control) => (
           <Select
             {...control}
@@ -318,12 +319,12 @@ function Make({
             choices={[
               { value: "", label: "Events" },
               { value: "$errors", label: "Errors", note: "$errors" },
-              { value: "$logs", label: "Log lines of a source", note: "$logs" },
+              { value: "$logs", label: "Logs of a source", note: "$logs" },
             ]}
           />
         )}
       </Field>
-      <Field name="listener_id" label="Goes to" optional={false}>
+      <Field name="listener_id" label="Listener" optional={false}>
         {(control) => (
           <Combobox
             {...control}

@@ -54,7 +54,7 @@ export function WebhookPage({
       </PageHead>
       <div className="bar">
         <dl className="facts">
-          <Fact name="Address" wide>
+          <Fact name="URL" wide>
             <span className="mono">{webhook.url}</span>
           </Fact>
           <Fact name="State" wide>
@@ -83,9 +83,11 @@ export function WebhookPage({
           query={deliveries}
           what="The deliveries"
           empty={
-            <Empty title={status === undefined ? "Nothing was sent yet." : "None."}>
+            <Empty title={status === undefined ? "No deliveries yet." : "No deliveries match."}>
               {status === undefined && (
-                <p>It sends what it listens to. Let it listen under Listeners.</p>
+                <p>
+                  It sends the events that it listens to. Add what it listens to under Listeners.
+                </p>
               )}
             </Empty>
           }
@@ -98,9 +100,9 @@ export function WebhookPage({
                   <th>Event</th>
                   <th>Answer</th>
                   <th>Attempts</th>
-                  <th className="is-right">Made</th>
+                  <th className="is-right">Created</th>
                   <th>
-                    <span className="sr">Acts</span>
+                    <span className="sr">Actions</span>
                   </th>
                 </tr>
               </thead>
@@ -179,7 +181,7 @@ function Acts({ webhook }: { webhook: Webhook }) {
     mutationFn: () => data(client.DELETE("/v1/webhooks/{id}", params)),
     onSuccess: () => {
       void queries.invalidateQueries({ queryKey: ["webhooks"] });
-      say({ title: `${nameOf(webhook)} is deleted` });
+      say({ title: `${nameOf(webhook)} was deleted` });
       void navigate({ to: "/webhooks" });
     },
   });
@@ -214,7 +216,7 @@ function Acts({ webhook }: { webhook: Webhook }) {
         error={remove.error === null ? undefined : sentence(remove.error)}
         onConfirm={() => remove.mutate()}
       >
-        <p>What waits to be sent is dropped, and its subscriptions end.</p>
+        <p>Waiting deliveries are dropped, and its listeners are removed.</p>
         <WouldGo kind="webhook" id={webhook.id} />
       </Confirm>
     </>

@@ -46,10 +46,10 @@ export function WebhooksPage() {
           query={webhooks}
           what="The webhooks"
           empty={
-            <Empty title="No webhook yet.">
+            <Empty title="No webhooks yet.">
               <p>
-                A webhook listens as a workflow does: events of what it listens to are sent to its
-                address, signed, and again until they arrive.
+                A webhook listens as a workflow does. Each event is signed and sent to its URL, with
+                retries until it is delivered.
               </p>
             </Empty>
           }
@@ -59,9 +59,9 @@ export function WebhooksPage() {
               <thead>
                 <tr className="tr is-head">
                   <th>Name</th>
-                  <th>Address</th>
+                  <th>URL</th>
                   <th>State</th>
-                  <th className="is-right">Made</th>
+                  <th className="is-right">Created</th>
                 </tr>
               </thead>
               <tbody>
@@ -109,7 +109,7 @@ export function WebhookState({ webhook }: { webhook: Webhook }) {
       <span className="status paused-text">
         <Glyph status="paused" />
         <span>
-          circuit open, next try <Until at={webhook.paused_until * 1_000} />
+          circuit open, next attempt <Until at={webhook.paused_until * 1_000} />
         </span>
       </span>
     );
@@ -153,10 +153,10 @@ function Make({ onClose }: { onClose: () => void }) {
   if (made !== null) {
     return (
       <ShownOnce
-        title="Webhook made"
+        title="Webhook created"
         label="Signing secret"
         secret={made.secret}
-        says="The receiver checks with it that an event is from here. It is not shown again."
+        says="The receiver uses it to verify that an event is from this server. It is not shown again."
         onStored={() => {
           onClose();
           void navigate({ to: "/webhooks/$id", params: { id: made.id } });
@@ -167,13 +167,13 @@ function Make({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog
       title="New webhook"
-      act="Make webhook"
-      busy="Making…"
+      act="Create webhook"
+      busy="Creating…"
       mutation={make}
       typed={isTyped || isNamed}
       onClose={onClose}
     >
-      <Field name="url" label="Address" hint="https, reachable from the server." optional={false}>
+      <Field name="url" label="URL" hint="An https URL that the server can reach." optional={false}>
         {(control) => (
           <Input
             {...control}

@@ -46,7 +46,7 @@ const words: Record<string, { word: string; shape: Shape }> = {
   queued: { word: "Waiting", shape: "queued" },
   sent: { word: "Sent", shape: "succeeded" },
   failed: { word: "Not sent", shape: "failed" },
-  kept: { word: "Kept here", shape: "kept" },
+  kept: { word: "Not sent: no SMTP", shape: "kept" },
 };
 
 export function MailPage({
@@ -75,9 +75,9 @@ export function MailPage({
       </PageHead>
       {waits && (
         <div className="mail-note">
-          <Banner kind="waits" title="Mail waits here">
-            Without <code className="mono">--smtp-url</code> nothing is sent: mail stays in this
-            outbox, to be read.
+          <Banner kind="waits" title="Mail is not sent">
+            Without <code className="mono">--smtp-url</code> mail is not sent. It stays in this
+            outbox, where you can read it.
           </Banner>
         </div>
       )}
@@ -91,8 +91,8 @@ export function MailPage({
                 query={mail}
                 what="The outbox"
                 empty={
-                  <Empty title="Nothing was mailed.">
-                    <p>Mails about errors, and what steps send, are kept here.</p>
+                  <Empty title="No mail yet.">
+                    <p>Mail about errors and mail that steps send is listed here.</p>
                   </Empty>
                 }
               >
@@ -172,10 +172,10 @@ function OneMail({ mail }: { mail: Mail }) {
     mutationFn: () =>
       data(client.POST("/v1/mail/{id}/send", { params: { path: { id: mail.id } } })),
     onSuccess: () => {
-      say({ title: "It goes out again", about: mail.recipient, shape: "running" });
+      say({ title: "The mail is sent again", about: mail.recipient, shape: "running" });
       void queries.invalidateQueries({ queryKey: ["mail"] });
     },
-    onError: (error) => say({ title: "It was not sent", about: sentence(error) }),
+    onError: (error) => say({ title: "The mail was not sent", about: sentence(error) }),
   });
   return (
     <section aria-label="Mail">
@@ -187,7 +187,7 @@ function OneMail({ mail }: { mail: Mail }) {
           busy={send.isPending && "Sending…"}
           onClick={() => send.mutate()}
         >
-          {mail.status === "queued" && mail.attempts > 0 ? "Try now" : "Send again"}
+          {mail.status === "queued" && mail.attempts > 0 ? "Retry now" : "Send again"}
         </Button>
       </PaneHead>
       <div className="bar">
@@ -208,7 +208,7 @@ function OneMail({ mail }: { mail: Mail }) {
           )}
         </dl>
       </div>
-      <section className="scroll" tabIndex={0} aria-label="Text of the mail">
+      <section className="scroll" tabIndex={0} aria-label="Message text">
         <p className="mail-text">
           <Linked text={mail.text} />
         </p>

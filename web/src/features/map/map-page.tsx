@@ -48,11 +48,11 @@ export function MapPage({
       <PageHead>
         <h1>Map</h1>
         <span className="dim only-wide">
-          What emits to what, and the runs that ended,{" "}
+          Event flow, with the runs that ended{" "}
           {map.data?.countedFrom === undefined
-            ? "of the last hour"
-            : `of those accepted since ${clock(map.data.countedFrom)}`}
-          {map.data?.isWhole === false && `, at most ${SHOWN_MAX} of each`}
+            ? "in the last hour"
+            : `accepted since ${clock(map.data.countedFrom)}`}
+          {map.data?.isWhole === false && `, at most ${SHOWN_MAX} of each kind`}
         </span>
       </PageHead>
       {map.error !== null && map.data === undefined ? (
@@ -60,9 +60,9 @@ export function MapPage({
       ) : map.data === undefined ? (
         <SkeletonRows />
       ) : wheels.length === 0 ? (
-        <Empty title="Nothing turns yet.">
+        <Empty title="No sources or workflows yet.">
           <Link to="/" className="link">
-            Three ways to begin
+            Three ways to start
           </Link>
         </Empty>
       ) : (
@@ -86,7 +86,11 @@ function Wheels({
 }) {
   const rows = Math.max(...HEADS.map(([kind]) => map.columns[kind].length));
   return (
-    <section className="map-scroll scroll" tabIndex={0} aria-label="Wheels">
+    <section
+      className="map-scroll scroll"
+      tabIndex={0}
+      aria-label="Sources, workflows and webhooks"
+    >
       <div className="map-columns">
         <Lines map={map} rows={rows} chosen={chosen} />
         {HEADS.map(([kind, name]) => (
@@ -139,15 +143,15 @@ function WheelButton({
               {still}
               {until !== undefined && (
                 <>
-                  , tried again <Until at={until} />
+                  , next attempt <Until at={until} />
                 </>
               )}
             </>
           ) : wheel.kind === "webhook" ? (
-            "answers"
+            "delivering"
           ) : (
             <>
-              {runs === 0 ? "no run" : plural(runs, "run")}
+              {runs === 0 ? "no runs" : plural(runs, "run")}
               {failed > 0 && <span className="failed-text">, {count(failed)} failed</span>}
             </>
           )}
@@ -240,20 +244,20 @@ function About({
     <aside className="map-pane scroll" aria-label={wheel.name}>
       <PaneHead title={<RecordLink of={wheel} className="link" />} hint={wheel.kind} />
       <div className="map-about">
-        {wheel.still !== undefined && <p>Stands still: {wheel.still}.</p>}
-        <h3 className="small dim">Comes from</h3>
+        {wheel.still !== undefined && <p>Not running: {wheel.still}.</p>}
+        <h3 className="small dim">Receives from</h3>
         <Joined all={into.map(({ from, says }) => ({ name: nameOf(from), says }))} />
-        <h3 className="small dim">Goes to</h3>
+        <h3 className="small dim">Listeners</h3>
         <Joined all={out.map(({ to, says }) => ({ name: nameOf(to), says }))} />
         {wheel.kind !== "webhook" && (
           <>
-            <h3 className="small dim">Last events</h3>
+            <h3 className="small dim">Recent events</h3>
             {events === undefined ? (
-              <p className="dim">Reading…</p>
+              <p className="dim">Loading…</p>
             ) : events.length === 0 ? (
               <p className="dim">None yet.</p>
             ) : (
-              <ul aria-label="Last events">
+              <ul aria-label="Recent events">
                 {events.map(({ id, indexed_at_ms, metadata }) => (
                   <li key={id} className="row">
                     <span className="num dim">{clock(indexed_at_ms)}</span>
@@ -270,7 +274,7 @@ function About({
 }
 
 function Joined({ all }: { all: readonly { name: string; says: string }[] }) {
-  if (all.length === 0) return <p className="dim">Nothing.</p>;
+  if (all.length === 0) return <p className="dim">None.</p>;
   return (
     <ul>
       {all.map(({ name, says }) => (

@@ -70,7 +70,7 @@ test("a wheel that stands still says why, and counts what ran", () => {
     ["A", undefined],
   ]);
   expect(workflow.map(({ name, still, runs, failed }) => [name, still, runs, failed])).toEqual([
-    ["Draft", "never deployed", 0, 0],
+    ["Draft", "not deployed", 0, 0],
     ["First", "switched off", 0, 0],
     ["Last", undefined, 1_202, 1],
   ]);

@@ -110,7 +110,7 @@ function stillSource({ active, inactive_reason }: Parts["sources"][number]): str
 }
 
 function stillWorkflow({ active, deployment_id }: Parts["workflows"][number]): string | undefined {
-  if (deployment_id === null) return "never deployed";
+  if (deployment_id === null) return "not deployed";
   return active ? undefined : "switched off";
 }
 

@@ -80,9 +80,9 @@ export function AccountField({ form, prop, control }: Props) {
             value={chosen}
             placeholder={
               isPending
-                ? "Reading accounts"
+                ? "Loading accounts"
                 : accounts.length === 0
-                  ? "No account yet"
+                  ? "No accounts yet"
                   : "Choose an account"
             }
             disabled={accounts.length === 0}
@@ -96,7 +96,7 @@ export function AccountField({ form, prop, control }: Props) {
                   <Glyph status="succeeded" small /> healthy
                 </span>
               ) : (
-                "needs to be connected again"
+                "needs to be reconnected"
               ),
             }))}
           />
@@ -121,7 +121,9 @@ export function AccountField({ form, prop, control }: Props) {
       </div>
       {account !== undefined && <Uses account={account.id} but={form.target} />}
       {account !== undefined && <Health account={account} />}
-      {isGone && <Message error="The account chosen here is gone. Choose or connect another." />}
+      {isGone && (
+        <Message error="The selected account no longer exists. Choose or connect another." />
+      )}
     </>
   );
 }
@@ -131,7 +133,7 @@ function Health({ account: { healthy, problem } }: { account: Account }) {
   return healthy ? (
     <Message hint={problem} />
   ) : (
-    <Message error={problem ?? "The provider refuses this account."} />
+    <Message error={problem ?? "The provider rejects this account’s credentials."} />
   );
 }
 

@@ -34,14 +34,14 @@ function shownValues({ props, values }: PropForm): JsonObject {
 function problemOf(form: PropForm, text: string): string | undefined {
   const result = readJson(text);
   if ("problem" in result) return result.problem;
-  if (!isObject(result.value)) return "Allowed: an object with a value for each name.";
+  if (!isObject(result.value)) return "Allowed: an object with a value for each field.";
   const known = form.props.filter((prop) => !prop.secret && !isMadeByServer(prop));
   const unknown = Object.keys(result.value).find(
     (name) => !known.some((prop) => prop.name === name),
   );
   return unknown === undefined
     ? undefined
-    : `\`${unknown}\` is no field of the form. Allowed: ${known.map(({ name }) => name).join(", ")}.`;
+    : `\`${unknown}\` is not a field of the form. Allowed: ${known.map(({ name }) => name).join(", ")}.`;
 }
 
 function JsonDialog({ form, onClose }: { form: PropForm; onClose: () => void }) {
@@ -69,16 +69,16 @@ function JsonDialog({ form, onClose }: { form: PropForm; onClose: () => void }) 
           <span className="grow" />
           <CloseDialog />
           <Button look="primary" keys="mod+enter" refused={problem} onClick={take}>
-            Use these values
+            Apply
           </Button>
         </>
       }
     >
       <div className="dialog-body">
-        <p className="mid">A name that is left out has no value. Secrets stay as they are.</p>
+        <p className="mid">A field that is left out has no value. Secrets are kept.</p>
         <Editor
           language="json"
-          label="Values of the form"
+          label="Form values"
           value={text}
           onChange={setText}
           invalid={problem !== undefined}

@@ -127,7 +127,7 @@ function BooleanField({ form, prop, control }: FieldProps) {
               className="link small"
               onClick={() => form.choose(prop.name, undefined)}
             >
-              Unset
+              Clear
             </button>
           )}
         </>
@@ -162,7 +162,7 @@ function SecretField({ form, prop, control }: FieldProps) {
     return (
       <div className="account">
         <output className="input is-made" id={control.id}>
-          Set. Nobody can read it back.
+          Set. It cannot be read back.
         </output>
         <Button size="lg" onClick={() => setReplaces(form.saves)}>
           Replace…
@@ -184,13 +184,13 @@ function SecretField({ form, prop, control }: FieldProps) {
 }
 
 const made: Record<string, { icon: typeof Webhook; says: string }> = {
-  "$.interface.http": { icon: Webhook, says: "Gets its address when it is deployed" },
-  "$.interface.apphook": { icon: Webhook, says: "Told of events by the app" },
-  "$.service.db": { icon: Database, says: "A store of its own" },
+  "$.interface.http": { icon: Webhook, says: "Gets its URL when it is deployed" },
+  "$.interface.apphook": { icon: Webhook, says: "Receives events from the app" },
+  "$.service.db": { icon: Database, says: "Its own data store" },
 };
 
 function Made({ prop, stored }: { prop: PropDef; stored: unknown }) {
-  const { icon: Icon, says } = made[prop.type] ?? { icon: Database, says: "Made by the server" };
+  const { icon: Icon, says } = made[prop.type] ?? { icon: Database, says: "Created by the server" };
   const endpoint = isObject(stored) ? textOf(stored.endpoint_url) : undefined;
   return (
     <output className="input is-made">
@@ -200,7 +200,7 @@ function Made({ prop, stored }: { prop: PropDef; stored: unknown }) {
       ) : (
         <>
           <span className="mono cut grow">{endpoint}</span>
-          <Copy text={endpoint} label="Copy the address" />
+          <Copy text={endpoint} label="Copy URL" />
         </>
       )}
     </output>

@@ -143,7 +143,7 @@ function Choices({
     ? value.every((each) => byKey.has(keyOf(optionOf(each, undefined, []).value)))
     : byKey.has(keyOf(optionOf(value, undefined, []).value));
   const outdated = parent !== undefined && value !== undefined && !known && (
-    <Message hint={`Chosen before ${parent} was changed: it may be no option any more.`} />
+    <Message hint={`Chosen before ${parent} was changed: it may no longer be an option.`} />
   );
   const enter = (
     <Message
@@ -273,7 +273,7 @@ function AskedOptions(props: Props) {
     return (
       <div className="input is-waiting">
         <Hourglass className="icon is-sm" aria-hidden="true" />
-        Waits for {waits}
+        Waiting for {waits}
       </div>
     );
   }
@@ -355,8 +355,8 @@ function NoneOf({ form, prop, isSearched }: Omit<Props, "control"> & { isSearche
   const empty = parents.find(({ name, type }) => type !== "app" && form.values[name] === undefined);
   return (
     <p className="combo-none">
-      {isSearched ? "None matches." : "Nothing to choose."}
-      {empty !== undefined && ` It may wait for ${empty.label}, which has no value.`}
+      {isSearched ? "No match." : "No options."}
+      {empty !== undefined && ` It may depend on ${empty.label}, which has no value.`}
     </p>
   );
 }

@@ -39,7 +39,7 @@ export function Foot({
     return (
       <>
         <Glyph status="running" small />
-        <span role="status">Asking{seconds >= 1 ? `, ${seconds} s` : "…"}</span>
+        <span role="status">Loading{seconds >= 1 ? `, ${seconds} s` : "…"}</span>
         {seconds * 1_000 >= SLOW_MS && (
           <button type="button" className="link end" onClick={onStop}>
             Stop
@@ -61,7 +61,7 @@ export function Foot({
           </span>
         )}
         <Button size="sm" onClick={onAgain}>
-          Ask again
+          Retry
         </Button>
       </>
     );
@@ -74,14 +74,14 @@ export function Foot({
           <>
             , there may be more.{" "}
             <button type="button" className="link" onClick={onMore}>
-              Load the next
+              Load more
             </button>
           </>
         )}
       </span>
       <span className="row end nowrap">
-        {at !== undefined && `read ${minute(at)}`}
-        <IconButton size="sm" icon={RefreshCw} label="Read again" onClick={onAgain} />
+        {at !== undefined && `loaded ${minute(at)}`}
+        <IconButton size="sm" icon={RefreshCw} label="Reload options" onClick={onAgain} />
       </span>
     </>
   );

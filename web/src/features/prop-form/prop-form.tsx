@@ -99,7 +99,7 @@ export function PropForm({
       <AsJson form={form} />
       {form.isReloading && (
         <p className="small dim" role="status">
-          Asking the component which props it needs…
+          Loading the fields…
         </p>
       )}
       {form.reloadAt === undefined && <ReloadProblem form={form} />}
@@ -114,10 +114,10 @@ function ReloadProblem({ form }: { form: Form }) {
       <Banner
         kind="failed"
         role="alert"
-        title="The component could not say which props it needs"
+        title="The fields could not be loaded"
         act={
           <Button size="sm" onClick={form.reloadAgain}>
-            Ask again
+            Retry
           </Button>
         }
       >

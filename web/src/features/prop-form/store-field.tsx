@@ -37,7 +37,7 @@ export function DataStoreField({ form, prop, control }: Props) {
       form.choose(prop.name, { kind: "value", value: id });
       setTyped("");
     },
-    onError: (error) => say({ title: "The data store was not made", about: sentence(error) }),
+    onError: (error) => say({ title: "The data store was not created", about: sentence(error) }),
   });
   const chosen = textOfDraft(form, prop);
   const store = stores.find(({ id, name }) => id === chosen || name === chosen);
@@ -53,12 +53,14 @@ export function DataStoreField({ form, prop, control }: Props) {
     <Combobox
       {...control}
       items={fitting.map(itemOf)}
-      placeholder={stores.length === 0 ? "Type a name to make one" : "Choose a data store"}
+      placeholder={stores.length === 0 ? "Type a name to create one" : "Choose a data store"}
       onOpen={() => setTyped("")}
       onSearch={setTyped}
       none={
         <p className="combo-none">
-          {words === "" ? "No data store yet: type a name to make one." : "None has this name."}
+          {words === ""
+            ? "No data store yet: type a name to create one."
+            : "No data store has this name."}
         </p>
       }
       foot={
@@ -67,10 +69,10 @@ export function DataStoreField({ form, prop, control }: Props) {
             size="sm"
             icon={Plus}
             refused={refused}
-            busy={make.isPending && "Making…"}
+            busy={make.isPending && "Creating…"}
             onClick={() => make.mutate(typed.trim())}
           >
-            Make “{typed.trim()}”
+            Create “{typed.trim()}”
           </Button>
         ) : undefined
       }
@@ -109,7 +111,7 @@ export function FileStoreField({ form, prop, control }: Props) {
           <option key={name} value={name} />
         ))}
       </datalist>
-      {text !== "" && !names.includes(text) && <Message hint="A new file store of this name." />}
+      {text !== "" && !names.includes(text) && <Message hint="A new file store with this name." />}
     </>
   );
 }

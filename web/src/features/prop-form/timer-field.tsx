@@ -56,7 +56,7 @@ export function TimerField({ form, prop, control }: Props) {
     <>
       <div className={`timer is-${mode}`}>
         <Segments
-          label="Kind of timer"
+          label="Timer type"
           value={mode}
           onChange={(next) => {
             form.choose(prop.name, {
@@ -129,7 +129,7 @@ export function TimerField({ form, prop, control }: Props) {
       </div>
       {mode === "every" ? (
         timer.seconds === undefined ? (
-          <Message error="Give a number: how often it ticks." />
+          <Message error="Enter how often it ticks." />
         ) : (
           <>
             <Message hint={`Ticks ${every(timer.seconds)}.`} />
@@ -150,7 +150,7 @@ function NextTimes({ schedule, zone, owner }: { schedule: Schedule; zone: string
   const { data, error } = useQuery(nextTimesQuery(asked, owner));
   if (error !== null) return <Message error={sentence(error)} />;
   if (data === undefined) return null;
-  if (data.length === 0) return <Message error="It never comes: no day is like this." />;
+  if (data.length === 0) return <Message error="It never ticks: no date matches." />;
   const { showsYear, showsSeconds } = partsOf(data, zone);
   const times = new Intl.DateTimeFormat("en-GB", {
     weekday: "short",
@@ -163,7 +163,7 @@ function NextTimes({ schedule, zone, owner }: { schedule: Schedule; zone: string
     timeZone: zone,
   });
   return (
-    <ol className="next-times small dim num" aria-label={`Next times, in ${zone}`}>
+    <ol className="next-times small dim num" aria-label={`Next runs, in ${zone}`}>
       {data.map((at) => (
         <li key={at}>{times.format(at)}</li>
       ))}
@@ -174,7 +174,7 @@ function NextTimes({ schedule, zone, owner }: { schedule: Schedule; zone: string
 /** What is wrong with a line is for the server to say: it reads more than the library that spells lines. */
 function CronWords({ cron, zone, owner }: { cron: string; zone: string; owner: string }) {
   const { data } = useQuery(cronWordsQuery(cron));
-  if (cron.trim() === "") return <Message error="Give a cron line, such as 0 9 * * 1-5." />;
+  if (cron.trim() === "") return <Message error="Enter a cron expression, such as 0 9 * * 1-5." />;
   return (
     <>
       {data?.words !== undefined && <Message hint={`${data.words}, in ${zone}.`} />}

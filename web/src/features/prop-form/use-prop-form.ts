@@ -222,7 +222,7 @@ export function usePropForm({
       if (refused[prop.name] !== undefined) return refused[prop.name];
       if (!all && !touched.has(prop.name)) return undefined;
       if (read.problems[prop.name] !== undefined) return read.problems[prop.name];
-      return all && missing.includes(prop.name) ? "This needs a value." : undefined;
+      return all && missing.includes(prop.name) ? "A value is required." : undefined;
     },
     /** Fields that need the person, in the order of the form. */
     needs: props

@@ -164,11 +164,11 @@ function isText(prop: PropDef, text: string): boolean {
 /** Reads text that is no expression as a whole, where it might be one. */
 function readTyped(prop: PropDef, text: string): Read {
   if (isInOtherField(prop, { kind: "text", text }) && prop.type.endsWith("[]")) {
-    return { problem: "This is no expression. Allowed: JavaScript within {{ }}." };
+    return { problem: "This is not an expression. Allowed: JavaScript within {{ }}." };
   }
   const result = readText(prop, prop.type, text);
   return "problem" in result && isJson(prop) && /[:,[]\s*\{\{/.test(text)
-    ? { problem: `${result.problem} Within JSON an expression stands in quotes: "{{…}}".` }
+    ? { problem: `${result.problem} In JSON, write an expression in quotes: "{{…}}".` }
     : result;
 }
 
@@ -179,11 +179,11 @@ function readText(prop: PropDef, type: string, text: string): Read {
     case "boolean":
       return text === "true" || text === "false"
         ? { value: text === "true" }
-        : { problem: `${text} is neither true nor false.` };
+        : { problem: `${text} is not true or false.` };
     case "object": {
       const result = readJson(text);
       if ("problem" in result || isObject(result.value)) return result;
-      return { problem: "This is no object. Allowed: names and values within { }." };
+      return { problem: "This is not an object. Allowed: names and values within { }." };
     }
     case "any":
     case "http_request":
@@ -197,16 +197,16 @@ const figures = new Intl.NumberFormat("en");
 
 function readInteger(prop: PropDef, text: string): Read {
   const digits = text.trim().replaceAll(/[,_\u202f\s]/g, "");
-  if (!/^[+-]?\d+$/.test(digits)) return { problem: `“${text}” is no whole number.` };
+  if (!/^[+-]?\d+$/.test(digits)) return { problem: `“${text}” is not a whole number.` };
   const value = Number(digits);
   const { min, max } = prop;
   if (!Number.isSafeInteger(value)) return { problem: `${text} is too large for a number.` };
   const allowed = rangeText(prop);
   if (max !== undefined && value > max) {
-    return { problem: `${figures.format(value)} is over the maximum. Allowed: ${allowed}.` };
+    return { problem: `${figures.format(value)} is above the maximum. Allowed: ${allowed}.` };
   }
   if (min !== undefined && value < min) {
-    return { problem: `${figures.format(value)} is under the minimum. Allowed: ${allowed}.` };
+    return { problem: `${figures.format(value)} is below the minimum. Allowed: ${allowed}.` };
   }
   return { value };
 }
@@ -232,7 +232,7 @@ export function bytesOf(value: unknown): number {
 function sized(value: unknown): Read {
   const bytes = bytesOf(value);
   if (bytes <= VALUE_BYTES_MAX) return { value };
-  return { problem: `${figures.format(bytes)} bytes are too many. Allowed: 65,536.` };
+  return { problem: `${figures.format(bytes)} bytes exceed the limit. Allowed: 65,536.` };
 }
 
 export type Problems = Readonly<Record<string, string>>;

@@ -8,11 +8,11 @@ import type { ReplayedRun, ReplayWithRuns } from "~/api/schema";
 
 /** What a state of a replay is called. */
 export const replayWords: Record<string, string> = {
-  queued: "About to begin",
-  running: "Replaying",
+  queued: "Starting",
+  running: "Running",
   paused: "Paused",
   done: "Done",
-  failed: "Could not go on",
+  failed: "Stopped by an error",
   cancelled: "Cancelled",
 };
 

@@ -47,10 +47,10 @@ export function ReplayList() {
           query={replays}
           what="The replays"
           empty={
-            <Empty title="Nothing was replayed in bulk yet.">
+            <Empty title="No bulk replays yet.">
               <p>
-                Choose several runs in the list of runs, or open an error and replay all of it: what
-                becomes of them is kept here.
+                Select several runs in the list of runs, or open an error and replay all its runs.
+                Progress and results are listed here.
               </p>
             </Empty>
           }
@@ -60,10 +60,10 @@ export function ReplayList() {
               <thead>
                 <tr className="tr is-head">
                   <th>State</th>
-                  <th>Of</th>
+                  <th>Runs of</th>
                   <th className="is-right">Replayed</th>
-                  <th className="is-right">Left out</th>
-                  <th className="is-right">Begun</th>
+                  <th className="is-right">Skipped</th>
+                  <th className="is-right">Started</th>
                 </tr>
               </thead>
               <tbody>
@@ -83,7 +83,7 @@ export function ReplayList() {
                           params={{ id: replay.id }}
                           className="row-link name"
                         >
-                          {owner === null ? "runs of several" : (owners?.get(owner)?.name ?? owner)}
+                          {owner === null ? "several owners" : (owners?.get(owner)?.name ?? owner)}
                         </Link>{" "}
                         <span className="mono dim small">{shortId(replay.id)}</span>
                       </td>

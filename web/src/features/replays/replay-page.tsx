@@ -94,7 +94,7 @@ export function ReplayPage({ id }: { id: string }) {
                   refused={refused}
                   onClick={() => change.mutate("cancel")}
                 >
-                  Queue no more
+                  Stop this replay
                 </Button>
               </>
             )}
@@ -123,13 +123,13 @@ export function ReplayPage({ id }: { id: string }) {
           error === null && <SkeletonRows rows={4} />
         ) : (
           <>
-            <section className="replay-sum" aria-label="How far it is">
+            <section className="replay-sum" aria-label="Progress">
               <p>
                 <b>{replayWords[replay.status] ?? replay.status}</b>{" "}
                 <span className="mid num">
                   {count(replay.replayed)}
                   {replay.total !== null && ` of ${count(replay.total)}`}
-                  {replay.skipped > 0 && `, ${count(replay.skipped)} left out`}
+                  {replay.skipped > 0 && `, ${count(replay.skipped)} skipped`}
                 </span>
               </p>
               <Progress
@@ -150,10 +150,10 @@ export function ReplayPage({ id }: { id: string }) {
                     {count(replay.runs.failed)}
                   </span>
                 </Fact>
-                <Fact name="Under way">
+                <Fact name="In progress">
                   <span className="num">{count(replay.runs.unfinished)}</span>
                 </Fact>
-                <Fact name="Begun">
+                <Fact name="Started">
                   <When at={replay.created_at * 1_000} />
                 </Fact>
               </dl>
@@ -164,7 +164,7 @@ export function ReplayPage({ id }: { id: string }) {
               what="The runs"
               empty={
                 <Empty
-                  title={isOver(replay.status) ? "No run was replayed." : "No run is replayed yet."}
+                  title={isOver(replay.status) ? "No runs were replayed." : "No runs replayed yet."}
                 />
               }
             >
@@ -194,8 +194,8 @@ function Runs({ runs }: { runs: readonly Replayed[] }) {
         <tr className="tr is-head">
           <th>Status</th>
           <th>Workflow or source</th>
-          <th>What happened</th>
-          <th className="is-right">Took</th>
+          <th>Result</th>
+          <th className="is-right">Duration</th>
           <th>Run</th>
           <th>Replays</th>
         </tr>
@@ -266,7 +266,7 @@ function OfError({ group: id, replay }: { group: string; replay: ReplayWithRuns 
     </Link>
   );
   if (group.state === "resolved") {
-    return <p className="mid">{name} is resolved. It opens again if a run fails with it.</p>;
+    return <p className="mid">{name} is resolved. It reopens if a run fails with it.</p>;
   }
   const { failed, succeeded } = replay.runs;
   if (failed > 0) {

@@ -55,7 +55,7 @@ export function CancelDialog({
       say({
         title: `${plural(cancelled, "run")} cancelled`,
         ...(cancelled < of
-          ? { about: `${of === 1 ? "It" : "The others"} went on or ended meanwhile.` }
+          ? { about: `${of === 1 ? "The run" : "The others"} continued or ended in the meantime.` }
           : {}),
         shape: "cancelled",
       });
@@ -69,7 +69,7 @@ export function CancelDialog({
       onClose={onClose}
       title={many === undefined ? "Cancel runs?" : `Cancel ${number(many)}?`}
       act={many === undefined ? "Cancel runs" : `Cancel ${number(many)}`}
-      keep={many === 1 ? "Keep it" : "Keep them"}
+      keep={many === 1 ? "Keep running" : "Keep running"}
       busy={cancel.isPending && "Cancelling…"}
       error={error === null ? undefined : sentence(error)}
       onConfirm={() => {
@@ -77,14 +77,14 @@ export function CancelDialog({
       }}
     >
       {many === undefined ? (
-        error === null && <p className="dim">Counting them…</p>
+        error === null && <p className="dim">Counting…</p>
       ) : many === 0 ? (
-        <p>None of the runs {says} waits any more.</p>
+        <p>None of the runs {says} is waiting any more.</p>
       ) : (
         <p>
           {number(many)} {says} {many === 1 ? "waits" : "wait"}, queued or paused, and{" "}
-          {many === 1 ? "ends" : "end"} as cancelled. What {many === 1 ? "it" : "they"} did stays
-          done.
+          {many === 1 ? "ends" : "end"} as cancelled. What {many === 1 ? "it" : "they"} did is not
+          undone.
         </p>
       )}
     </Confirm>

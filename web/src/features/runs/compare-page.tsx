@@ -26,7 +26,7 @@ import { changesOf } from "./replay-plan";
 const EVENT_MOST = 50;
 
 export function ComparePage({ a, b }: { a: string; b: string }) {
-  useTitle("Two runs");
+  useTitle("Compare runs");
   const first = useQuery(runQuery(a));
   const second = useQuery(runQuery(b));
   const error = first.error ?? second.error;
@@ -47,7 +47,7 @@ export function ComparePage({ a, b }: { a: string; b: string }) {
       >
         <Crumbs>
           <Link to="/runs">Runs</Link>
-          <h1>Two runs</h1>
+          <h1>Compare runs</h1>
         </Crumbs>
       </PageHead>
       {error !== null ? (
@@ -105,7 +105,7 @@ function Compared({ first, second }: { first: RunDetail; second: RunDetail }) {
         </Part>
       ))}
       {others.map((change) => (
-        <Part key={change.name} mono title={change.name} says="did not run in either">
+        <Part key={change.name} mono title={change.name} says="ran in neither">
           <CodeChange change={change} />
         </Part>
       ))}

@@ -126,12 +126,12 @@ function Content({
           search={{ compare: id }}
           className="link nowrap"
         >
-          See what changed
+          View changes
         </Link>
       )}
       {pair !== undefined && (
         <span className="run-twin cut">
-          Same event as before:{" "}
+          Compared with the same event before:{" "}
           {pair.changed.length === 0
             ? "same result"
             : pair.changed

@@ -44,7 +44,7 @@ export function ErrorPanel({
         <p className="error-class">{error.code}</p>
         <p className="error-message">
           {error.message === "" ? (
-            <span className="dim">It was thrown without a message.</span>
+            <span className="dim">The error has no message.</span>
           ) : (
             <Worded text={error.message} />
           )}
@@ -62,7 +62,7 @@ export function ErrorPanel({
             </span>
             <span className="grow" />
             <ToDraft run={run} step={step} frame={own}>
-              Open line in the draft
+              Open this line in the draft
             </ToDraft>
           </figcaption>
           <CodeLines
@@ -183,13 +183,13 @@ function Differs({ run }: { run: RunDetail }) {
   if (found.length === 0) return null;
   return (
     <section className="differs" aria-labelledby="differs">
-      <h3 id="differs">What is different</h3>
+      <h3 id="differs">What changed</h3>
       <span className="small dim">
-        in the event, against{" "}
+        in the event, compared with{" "}
         <Link to="/runs/$id" params={{ id: passed.id }} className="link mono">
           {shortId(passed.id)}
         </Link>
-        , the last that succeeded (<When at={passed.created_at_ms} />)
+        , the last successful run (<When at={passed.created_at_ms} />)
       </span>
       <ul className="code" tabIndex={0} aria-labelledby="differs">
         {found.map(({ kind, path, before, after }) => (

@@ -32,9 +32,9 @@ const words: Record<FilterName, string> = {
   status: "Status",
   owner: "Workflow or source",
   age: "Time",
-  between: "Between two times",
+  between: "Date range",
   kind: "Kind",
-  took: "Took",
+  took: "Duration",
   error: "Error",
   trace: "From one event",
 };
@@ -156,12 +156,7 @@ function Chip({
     <span className="chip">
       <span className="k">{name}</span>
       {children}
-      <button
-        type="button"
-        className="x"
-        aria-label={`Remove the filter ${name}`}
-        onClick={onRemove}
-      >
+      <button type="button" className="x" aria-label={`Clear filter ${name}`} onClick={onRemove}>
         <X className="icon is-xs" aria-hidden="true" />
       </button>
     </span>
@@ -261,7 +256,7 @@ function Value({
             (chosen) => onFilter({ ...filter, age: chosen }),
           )}
           <MenuLine />
-          <MenuItem onSelect={() => onAsk("between")}>Between two times…</MenuItem>
+          <MenuItem onSelect={() => onAsk("between")}>Date range…</MenuItem>
         </Menu>
       );
     }
@@ -284,7 +279,7 @@ function Value({
     case "took": {
       const { took = "ten" } = filter;
       return (
-        <Menu label="Took" align="start" trigger={trigger(TOOK[took].says, TOOK[took].says)}>
+        <Menu label="Duration" align="start" trigger={trigger(TOOK[took].says, TOOK[took].says)}>
           {ticks(
             [
               ["second", TOOK.second.says],

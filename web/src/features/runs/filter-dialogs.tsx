@@ -57,13 +57,13 @@ export function AskOwner({
               onClose={() => setText("")}
               none={
                 <p className="combo-none">
-                  {isPending ? "Reading the names…" : "No workflow or source is called like that."}
+                  {isPending ? "Loading the names…" : "No workflow or source matches."}
                 </p>
               }
               foot={
                 fitting.length > OWNERS_SHOWN ? (
                   <span>
-                    {count(OWNERS_SHOWN)} of {count(fitting.length)}. Add letters to narrow the
+                    {count(OWNERS_SHOWN)} of {count(fitting.length)}. Type more to narrow the
                     search.
                   </span>
                 ) : undefined
@@ -95,9 +95,9 @@ export function AskBetween({
   const [from, to] = [keeping(fromText, had?.from), keeping(toText, had?.to)];
   const problem =
     from === undefined && to === undefined
-      ? "Give at least one time first."
+      ? "Enter at least one time first."
       : from !== undefined && to !== undefined && from >= to
-        ? "The second time must be after the first."
+        ? "The end must be after the start."
         : undefined;
   const give = () =>
     onGiven({ ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
@@ -118,7 +118,7 @@ export function AskBetween({
           />
         )}
       </Field>
-      <Field label="Before" hint="Without it, up to now">
+      <Field label="To" hint="If empty, up to now">
         {(control) => (
           <Input
             {...control}
@@ -145,15 +145,11 @@ export function AskError({
   return (
     <AskFilter
       title="Runs that failed with"
-      refused={text.trim() === "" ? "Write the class of the error first." : undefined}
+      refused={text.trim() === "" ? "Enter the class of the error first." : undefined}
       onGive={() => onGiven(text.trim())}
       onClose={onClose}
     >
-      <Field
-        label="Class of the error"
-        optional={false}
-        hint="As the list shows it, such as TypeError"
-      >
+      <Field label="Error class" optional={false} hint="As shown in the list, such as TypeError">
         {(control) => (
           <Input {...control} mono value={text} onChange={(event) => setText(event.target.value)} />
         )}
@@ -179,8 +175,8 @@ function AskFilter({
   return (
     <FormDialog
       title={title}
-      act="Filter"
-      busy="Filtering…"
+      act="Apply"
+      busy="Applying…"
       typed={false}
       mutation={{ error: null, isPending: false, mutate: onGive }}
       refused={refused}

@@ -19,12 +19,7 @@ export function GroupRuns({ group }: { group: string }) {
           ? showingWords(list.ids.length, list.total, SAYS)
           : ""}
       </p>
-      <ShownRunsOf
-        list={list}
-        bare
-        says={SAYS}
-        empty={<Empty title="Its runs are not kept any more." />}
-      />
+      <ShownRunsOf list={list} bare says={SAYS} empty={<Empty title="Its runs were pruned." />} />
     </>
   );
 }

@@ -36,15 +36,15 @@ export function NoneListed({
     );
   }
   return (
-    <Empty title={view === "all" && q === "" ? "No run yet." : `No runs ${says}.`}>
-      {filtered && <Button onClick={() => onShow({ filter: {} })}>Clear the filters</Button>}
+    <Empty title={view === "all" && q === "" ? "No runs yet." : `No runs ${says}.`}>
+      {filtered && <Button onClick={() => onShow({ filter: {} })}>Clear filters</Button>}
       {q !== "" && searchedUntil !== undefined && (
         // The index is made behind the runs.
         <p className="dim">
-          The newest runs searched were accepted <When at={searchedUntil} />.
+          Search covers runs accepted until <When at={searchedUntil} />.
         </p>
       )}
-      {q !== "" && <Button onClick={() => onShow({ q: "" })}>Clear the search</Button>}
+      {q !== "" && <Button onClick={() => onShow({ q: "" })}>Clear search</Button>}
       {view !== "all" && <Button onClick={() => onShow({ view: "all" })}>Show all</Button>}
     </Empty>
   );

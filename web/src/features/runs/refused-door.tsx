@@ -51,11 +51,11 @@ function Door({ door: { address, rule }, owner }: { door: Refused; owner: string
         }
         act={<Copy named label="Copy the flag" text={flag} />}
       >
-        Whoever runs the server opens it with <code className="mono">{flag}</code>.
+        The operator of the server can allow it with <code className="mono">{flag}</code>.
         {names.size > 0 && (
           <>
             {" "}
-            Also refused:{" "}
+            Also rejected:{" "}
             {[...names].map(([id, { run, name }], at) => (
               <Fragment key={id}>
                 {at > 0 && ", "}

@@ -57,7 +57,7 @@ export function ReplayDialog({
     return (
       <Dialog open onClose={onClose} title={title}>
         {error === null ? (
-          <p className="dialog-body dim">Reading the run…</p>
+          <p className="dialog-body dim">Loading the run…</p>
         ) : (
           <ReadFailed what="The run" error={error} again={refetch} />
         )}
@@ -168,9 +168,9 @@ function Asks({
     >
       <div className="replay-pick">
         <section>
-          <h3>Begin</h3>
+          <h3>Start</h3>
           <RadioGroup
-            aria-label="Begin"
+            aria-label="Start"
             value={from ?? TRIGGER}
             onValueChange={(next) => setBegin(next === TRIGGER ? undefined : String(next))}
           >
@@ -180,7 +180,7 @@ function Asks({
               says={
                 run.isWorkflow
                   ? `${plural(fatesOf(steps, undefined).filter(({ fate }) => fate === "again").length, "step")} run again`
-                  : "Its code runs again"
+                  : "The code runs again"
               }
             />
             {step !== undefined && (
@@ -199,7 +199,7 @@ function Asks({
                   ways.length > 1 && (
                     <Select
                       small
-                      aria-label="Step to begin with"
+                      aria-label="First step to run"
                       value={from ?? step}
                       onChange={setBegin}
                       choices={ways.map((name) => ({
@@ -214,16 +214,16 @@ function Asks({
           </RadioGroup>
         </section>
         <section>
-          <h3>With the code of</h3>
+          <h3>Code</h3>
           {error !== null && <ReadFailed what="The versions" error={error} again={again} />}
           {choices.length === 0 && error === null && (
             <p className="pick-alone">
-              {isLoading ? "Reading the versions…" : "The code that is deployed"}
+              {isLoading ? "Loading the versions…" : "The deployed code"}
             </p>
           )}
           {choices.length > 0 && (
             <RadioGroup
-              aria-label="With the code of"
+              aria-label="Code"
               value={version?.version ?? "live"}
               onValueChange={(next) =>
                 setWanted(choices.find((each) => each.version === next)?.version ?? "live")
@@ -250,7 +250,7 @@ function Asks({
           >
             <Pick
               value="kept"
-              title="As it came"
+              title="Unchanged"
               says={<span className="num">{bytes(size)}</span>}
             />
             <Pick
@@ -261,8 +261,8 @@ function Asks({
                 cut
                   ? "Too large to edit here"
                   : from === undefined
-                    ? "The new run says that it was"
-                    : "Kept results are of the event as it came"
+                    ? "The new run is marked as edited"
+                    : "Kept results come from the unchanged event"
               }
             />
           </RadioGroup>
@@ -293,7 +293,7 @@ function Asks({
               <DiffView
                 before={change.before}
                 after={change.after}
-                label={`Difference of ${change.name}`}
+                label={`Differences in ${change.name}`}
               />
             </section>
           ))}
@@ -328,12 +328,12 @@ function Code({
           }
           says={
             had === undefined
-              ? "What runs now"
+              ? "Currently deployed"
               : had.version !== plan.version
-                ? `This run had ${nameOf(had)}`
+                ? `This run used ${nameOf(had)}`
                 : run.status === "failed"
-                  ? "What this run had too. It may fail again"
-                  : "What this run had too"
+                  ? "Also used by this run. It may fail again"
+                  : "Also used by this run"
           }
         />
       );
@@ -346,7 +346,7 @@ function Code({
               Original <Tag>{nameOf(plan)}</Tag>
             </>
           }
-          says="What this run had"
+          says="Used by this run"
         />
       );
     case "draft":
@@ -364,7 +364,7 @@ function Code({
               )}
             </>
           }
-          says="Runs as a test, nothing is deployed"
+          says="Runs as a test; nothing is deployed"
         />
       );
   }

@@ -1,4 +1,4 @@
-/** The dialog that replays many runs, as a job that goes on by itself. */
+/** The dialog that replays many runs, as a job that continues by itself. */
 
 import { RadioGroup } from "@base-ui/react/radio-group";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -106,9 +106,9 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
   });
   const nothing =
     many === undefined
-      ? "They are being counted."
+      ? "The runs are being counted."
       : many === 0
-        ? "No run that ended fits."
+        ? "None of these runs has ended."
         : undefined;
   const submit = () => {
     if (refused !== undefined || nothing !== undefined || problem !== undefined) return;
@@ -131,7 +131,7 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
             icon={RotateCcw}
             keys="mod+enter"
             refused={refused ?? nothing ?? problem}
-            busy={replay.isPending && "Beginning…"}
+            busy={replay.isPending && "Starting…"}
             onClick={submit}
           >
             Replay {runs}
@@ -142,33 +142,33 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
       <div className="dialog-body">
         {wanted.stepwise && (
           <RadioGroup
-            aria-label="Begin"
+            aria-label="Start"
             value={begin}
             onValueChange={(next) => setBegin(next === "failed" ? "failed" : "trigger")}
           >
             <Pick
               value="failed"
-              title="Each from the step that failed"
+              title="From the failed step"
               says={
                 wanted.group === undefined
-                  ? "Results of the steps before are kept. Left out: runs of sources, which have no steps, and runs that did not fail at a step"
-                  : "Results of the steps before are kept"
+                  ? "Results of earlier steps are kept. Skipped: runs of sources, which have no steps, and runs that did not fail at a step"
+                  : "Results of earlier steps are kept"
               }
             />
             <Pick
               value="trigger"
-              title="Each from its trigger"
-              says="Everything runs again, calls to others too"
+              title="From the trigger"
+              says="Everything runs again, external calls included"
             />
           </RadioGroup>
         )}
         <RadioGroup
-          aria-label="With the code of"
+          aria-label="Code"
           value={version}
           onValueChange={(next) => setVersion(next === "original" ? "original" : "live")}
         >
-          <Pick value="live" title="With the code that is live" says="Of each workflow or source" />
-          <Pick value="original" title="With the version that each run had" says="As it was then" />
+          <Pick value="live" title="Live version" says="Of each workflow or source" />
+          <Pick value="original" title="Original version" says="The version that each run used" />
         </RadioGroup>
         {isOfOne && (
           <RadioGroup
@@ -176,11 +176,11 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
             value={edits ? "edited" : "kept"}
             onValueChange={(next) => setEdits(next === "edited")}
           >
-            <Pick value="kept" title="Each with its own event" says="As it came" />
+            <Pick value="kept" title="Original events" says="Unchanged" />
             <Pick
               value="edited"
-              title="All with one event"
-              says="In the place of their own; the new runs say that it was edited"
+              title="One event for all"
+              says="Replaces their own events; the new runs are marked as edited"
             />
           </RadioGroup>
         )}
@@ -199,8 +199,9 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
           <Resolves checked={wantsResolved} onChange={setWantsResolved} />
         )}
         <p className="small dim">
-          They run one after the other, and go on when this page is closed.
-          {wanted.group !== undefined && " What succeeded or was replayed meanwhile is left out."}
+          They run one after the other, and continue if you close this page.
+          {wanted.group !== undefined &&
+            " Runs that succeeded or were replayed in the meantime are skipped."}
         </p>
         {error !== null && (
           <p role="alert" className="failed-text">
@@ -224,8 +225,7 @@ function Resolves({
     <span className="toggle-row">
       <Checkbox id={id} checked={checked} onChange={onChange} />
       <label htmlFor={id}>
-        Resolve the error{" "}
-        <span className="dim">It opens again by itself if one of them fails with it.</span>
+        Resolve the error <span className="dim">It reopens if one of them fails with it.</span>
       </label>
     </span>
   );

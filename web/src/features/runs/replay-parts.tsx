@@ -67,7 +67,7 @@ export function CallsOut({ fates }: { fates: readonly Fate[] }) {
     <div className="replay-warn">
       <Banner
         kind="waits"
-        title={`${plural(calling.length, "step")} ${calling.length === 1 ? "calls" : "call"} out again`}
+        title={`${plural(calling.length, "step")} ${calling.length === 1 ? "makes" : "make"} external calls again`}
       >
         {calling.map(({ step }, index) => (
           <span key={step.name}>

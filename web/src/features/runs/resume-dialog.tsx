@@ -27,7 +27,7 @@ export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => 
       ),
     onSuccess: () => {
       onClose();
-      say({ title: "The run goes on", about: shortId(run.id), shape: "running" });
+      say({ title: "The run continues", about: shortId(run.id), shape: "running" });
       void queries.invalidateQueries({ queryKey: runQuery(run.id).queryKey });
       void queries.invalidateQueries({ queryKey: ["runs"] });
     },
@@ -44,8 +44,8 @@ export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => 
       onClose={onClose}
     >
       <p>
-        It goes on where it paused, as a request to its <code className="mono">resume_url</code>{" "}
-        would let it.
+        It continues where it paused, as after a request to its{" "}
+        <code className="mono">resume_url</code>.
       </p>
       <Editor
         language="json"
@@ -58,7 +58,7 @@ export function ResumeDialog({ run, onClose }: { run: RunDetail; onClose: () => 
       />
       <Message
         {...("problem" in given ? { error: given.problem } : {})}
-        hint="What the code finds as the body of that request. Empty: {}."
+        hint="Passed to the code as the body of that request. If empty: {}."
       />
     </FormDialog>
   );

@@ -35,7 +35,7 @@ export function RunBars({
     <>
       <div className="bar">
         <Segments
-          label="Which runs"
+          label="Views"
           value={view}
           onChange={(next) => onShow({ view: next })}
           choices={VIEW_NAMES.map((each) => [each, VIEWS[each].name] as const)}
@@ -47,7 +47,7 @@ export function RunBars({
         <FilterBar filter={filter} ofOne={ofOne} onFilter={(next) => onShow({ filter: next })} />
         {filtered && (
           <button type="button" className="link end" onClick={() => onShow({ filter: {} })}>
-            Clear all
+            Clear filters
           </button>
         )}
         <span className={filtered ? "row" : "row end"}>

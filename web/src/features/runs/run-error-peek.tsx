@@ -20,7 +20,7 @@ export function RunErrorPeek({ id }: { id: string }) {
     enabled: run !== undefined && !isWorkflow,
   });
   if (error !== null) {
-    return <p className="step-note">Its newest run is not kept any more. {sentence(error)}</p>;
+    return <p className="step-note">Its newest run was pruned. {sentence(error)}</p>;
   }
   if (isPending || planned.isLoading || sourced.isLoading) return <SkeletonRows rows={6} />;
   if (run?.error === undefined) return null;

@@ -83,7 +83,7 @@ export function RunPage({
         <IconButton
           icon={Link2}
           size="sm"
-          label="Copy the link"
+          label="Copy link"
           keys="y"
           onClick={() => void copyLink(org.id)}
         />
@@ -247,18 +247,18 @@ function Body({
             triggerName={triggerWord(run)}
             onChoose={(key) => onShow({ step: key })}
           />
-          <section className="dock" aria-label="Log of the run">
+          <section className="dock" aria-label="Logs of the run">
             <PaneHead
-              title="Log"
+              title="Logs"
               hint={
                 run.logs.length === 0 ? undefined : `all steps, ${plural(run.logs.length, "line")}`
               }
             />
             <Log
               lines={run.logs}
-              label="Lines of the log"
+              label="Log lines"
               withSteps={run.logs.some((line) => line.step !== undefined)}
-              none={isFinal(run.status) ? "Nothing was logged." : "Nothing is logged yet."}
+              none={isFinal(run.status) ? "No log lines." : "No log lines yet."}
             />
           </section>
         </div>
@@ -288,8 +288,8 @@ function firstShown(run: RunDetail): string {
 const triggerWords: Record<string, string> = {
   HTTP: "HTTP request",
   TIMER: "Timer",
-  COMPONENT: "Event of a source",
-  SDK: "Run by hand",
+  COMPONENT: "Source event",
+  SDK: "Manual run",
 };
 
 function triggerWord(run: RunDetail): string {

@@ -25,8 +25,8 @@ const ROW_HEIGHT = 33;
 export const RUN_COLUMNS: readonly Column[] = [
   { name: "owner", label: "Workflow or source" },
   { name: "version", label: "Version", off: true },
-  { name: "flow", label: "Time" },
-  { name: "took", label: "Took" },
+  { name: "flow", label: "Timeline" },
+  { name: "took", label: "Duration" },
   { name: "when", label: "When" },
   { name: "id", label: "Run" },
 ];
@@ -82,7 +82,7 @@ export function RunTable({
           {selection !== undefined && (
             <th className="c-check">
               <Checkbox
-                aria-label="Select all that are shown"
+                aria-label="Select all shown"
                 checked={all}
                 some={some}
                 onChange={selection.onAll}
@@ -91,10 +91,10 @@ export function RunTable({
           )}
           <th>Status</th>
           {!bare && <th className="c-owner">Workflow or source</th>}
-          <th>What happened</th>
+          <th>Result</th>
           <th className="c-version">Version</th>
-          <th className="c-flow">Time</th>
-          <th className="is-right c-took">Took</th>
+          <th className="c-flow">Timeline</th>
+          <th className="is-right c-took">Duration</th>
           <th className="is-right c-when">When</th>
           <th className="c-id">Run</th>
         </tr>
@@ -218,7 +218,7 @@ function Happened({ run }: { run: RunRow }): ReactNode {
   if (run.paused !== undefined) {
     return (
       <span className="mid">
-        waits{run.paused.step !== undefined && <> in {run.paused.step}</>}
+        waiting{run.paused.step !== undefined && <> in {run.paused.step}</>}
       </span>
     );
   }

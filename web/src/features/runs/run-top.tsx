@@ -61,7 +61,7 @@ export function RunTop({
             <When at={run.acceptedAt} />
           </span>
         </Fact>
-        <Fact name={isFinal(run.status) ? "Took" : "So far"}>
+        <Fact name={isFinal(run.status) ? "Duration" : "Running for"}>
           <span className="num">{duration((run.finishedAt ?? now) - run.acceptedAt)}</span>
         </Fact>
         <Fact name="Queued">
@@ -111,11 +111,11 @@ function Lineage({ other, first, second }: { other: string; first: string; secon
 }
 
 const kinds: Record<string, string> = {
-  delay: "It goes on by itself",
+  delay: "Resumes automatically",
   suspend:
-    "It waits for whoever has its resume address, or for somebody here who may run things, and is cancelled otherwise",
-  rerun: "The step runs again by itself, or when it is asked to",
-  retry: "The step failed and is tried again",
+    "Waiting for a call of its resume URL, or for someone to resume it here. Otherwise it is cancelled",
+  rerun: "The step runs again when it is resumed, or automatically",
+  retry: "The step failed and is retried",
 };
 
 function Paused({ run }: { run: RunDetail }) {
@@ -137,7 +137,7 @@ function Paused({ run }: { run: RunDetail }) {
         }
         title={<>Paused{step !== undefined && <> in {step}</>}</>}
       >
-        {kinds[kind] ?? "It waits"}
+        {kinds[kind] ?? "Waiting"}
         {until !== undefined && (
           <>
             {" "}

@@ -52,7 +52,7 @@ export function SelectionBar({
     }
     replay({
       kind: "many",
-      name: selection.isAll ? `runs ${says}` : "the runs that you selected",
+      name: selection.isAll ? `runs ${says}` : "the selected runs",
       stepwise: (selection.isAll ? rows : ended).some(
         ({ isWorkflow, status }) => isWorkflow && status === "failed",
       ),
@@ -68,7 +68,7 @@ export function SelectionBar({
   useKeys({ escape: selection.none });
   const [one, two] = chosen;
   return (
-    <section className="sel-bar" aria-label="What is selected">
+    <section className="sel-bar" aria-label="Selection">
       <span className="name num" role="status">
         {selection.isAll ? `All ${total.says} selected` : `${count(selection.size)} selected`}
       </span>
@@ -92,8 +92,7 @@ export function SelectionBar({
         icon={Ban}
         keys={shortcuts.cancel.keys}
         refused={
-          deploys ??
-          (canCancel ? undefined : "None of them waits: only queued and paused runs are cancelled.")
+          deploys ?? (canCancel ? undefined : "Only queued and paused runs can be cancelled.")
         }
         onClick={startCancel}
       >
@@ -106,8 +105,7 @@ export function SelectionBar({
         icon={RotateCcw}
         keys={shortcuts.replay.keys}
         refused={
-          invokes ??
-          (canReplay ? undefined : "None of them can be replayed: only live runs that ended are.")
+          invokes ?? (canReplay ? undefined : "Only live runs that have ended can be replayed.")
         }
         onClick={startReplay}
       >
@@ -115,7 +113,7 @@ export function SelectionBar({
           ? "Replay…"
           : `Replay ${plural(ended.length, "run")}…`}
       </Button>
-      <IconButton icon={X} label="Select none" keys="escape" onClick={selection.none} />
+      <IconButton icon={X} label="Clear selection" keys="escape" onClick={selection.none} />
       {cancels && (
         <CancelDialog
           wanted={

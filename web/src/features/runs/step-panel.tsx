@@ -62,7 +62,7 @@ export function StepPanel({
       )}
       {bare && run.exitReason !== undefined && run.steps.at(-1) === step && (
         <p className="step-note">
-          It ended the run by <code className="mono">$.flow.exit</code>:{" "}
+          It ended the run with <code className="mono">$.flow.exit</code>:{" "}
           {run.exitReason || "no reason given"}
         </p>
       )}
@@ -101,10 +101,10 @@ export function StepPanel({
 
 /** Why there is nothing to show of a step. */
 function nothingOf(run: RunDetail, step: StepRecord | undefined): string {
-  if (step?.status === "succeeded") return "It returned nothing and exported nothing.";
+  if (step?.status === "succeeded") return "No return value and no exports.";
   return run.exitReason !== undefined && step === undefined
-    ? "It did not run: a step before it ended the run."
-    : "This step has nothing to show yet.";
+    ? "It did not run: an earlier step ended the run."
+    : "Nothing to show yet.";
 }
 
 function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): Shown[] {
@@ -161,9 +161,9 @@ function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): 
   if (lines.length > 0) {
     tabs.push({
       tab: "log",
-      name: "Log",
+      name: "Logs",
       n: lines.length,
-      content: <Log lines={lines} label={`Log of ${stepKey}`} />,
+      content: <Log lines={lines} label={`Logs of ${stepKey}`} />,
     });
   }
   const sends = sendsOf(run, stepKey);
@@ -208,7 +208,7 @@ function inputOf(
       {
         tab: "input",
         name: "Input",
-        content: <JsonInspector value={step.props} base={base} label="Values of the props" />,
+        content: <JsonInspector value={step.props} base={base} label="Prop values" />,
       },
     ];
   }

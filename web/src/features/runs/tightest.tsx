@@ -56,18 +56,18 @@ export function NoneMatch({
   const runs =
     (all ?? 0) >= COUNTED_MAX ? `${count(COUNTED_MAX)} runs or more` : plural(all ?? 0, "run");
   return (
-    <Empty title={all === 0 ? "There is no run yet." : `None of ${runs} matches.`}>
+    <Empty title={all === 0 ? "No runs yet." : `None of ${runs} match.`}>
       {name !== undefined && most > 0 ? (
         <>
           <p>
-            <em>{sayOf(name)}</em> leaves out{" "}
-            {most >= COUNTED_MAX ? `${count(COUNTED_MAX)} or more` : count(most)} that the other
-            filters let through.
+            <em>{sayOf(name)}</em> excludes{" "}
+            {most >= COUNTED_MAX ? `${count(COUNTED_MAX)} or more` : count(most)} that match the
+            other filters.
           </p>
-          <Button onClick={() => onFilter(without[at] ?? {})}>Remove {sayOf(name)}</Button>
+          <Button onClick={() => onFilter(without[at] ?? {})}>Clear {sayOf(name)}</Button>
         </>
       ) : null}
-      <Button onClick={() => onFilter({})}>Clear the filters</Button>
+      <Button onClick={() => onFilter({})}>Clear filters</Button>
     </Empty>
   );
 }

@@ -1,4 +1,4 @@
-/** Time line of a run: a row for each step, drawn to the scale of `timeline.ts`. */
+/** Timeline of a run: a row for each step, drawn to the scale of `timeline.ts`. */
 
 import "./timeline.css";
 import { Link } from "@tanstack/react-router";
@@ -76,8 +76,8 @@ export function TimelineView({
   };
   useShortcuts({ stepUp: () => move(-1), stepDown: () => move(1) });
   return (
-    <section aria-label="Time line">
-      <PaneHead title="Time line" hint={summaryOf(timeline)}>
+    <section aria-label="Timeline">
+      <PaneHead title="Timeline" hint={summaryOf(timeline)}>
         {(timeline.foldedMs > 0 || !folds) && (
           <Button
             look="quiet"
@@ -86,7 +86,7 @@ export function TimelineView({
             aria-pressed={folds}
             onClick={() => setFolds(!folds)}
           >
-            {hasPause ? "Pauses folded" : "Waits folded"}
+            {hasPause ? "Pauses shortened" : "Waits shortened"}
           </Button>
         )}
       </PaneHead>
@@ -137,11 +137,11 @@ export function TimelineView({
 function KeptFrom({ run }: { run: string }) {
   return (
     <p className="race-lost small mid">
-      Results that are kept are of the run{" "}
+      Kept results come from run{" "}
       <Link to="/runs/$id" params={{ id: run }} className="link mono">
-        {shortId(run)}
-      </Link>
-      : these steps did not run again.
+        {shortId(run)}{" "}
+      </Link>{" "}
+      . These steps did not run again.
     </p>
   );
 }
@@ -150,7 +150,7 @@ function KeptFrom({ run }: { run: string }) {
 function LostIn({ lost: { step, kept }, isOver }: { lost: Lost; isOver: boolean }) {
   return (
     <p className="race-lost small mid">
-      The server, or the process of the code, ended in <span className="mono">{step}</span>.{" "}
+      The server, or the process of the code, exited in <span className="mono">{step}</span>.{" "}
       {kept > 0 && `${plural(kept, "result")} before it ${kept === 1 ? "was" : "were"} kept, and `}
       {kept > 0 ? "it" : "It"} {isOver ? "ran" : "runs"} again.
     </p>
@@ -223,7 +223,7 @@ function Row({
 
 const words = {
   queued: "queued",
-  starting: "start of its process",
+  starting: "process start",
   done: "done",
   running: "running",
   retried: "failed attempt",

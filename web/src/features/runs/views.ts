@@ -8,7 +8,7 @@ export const VIEWS = {
     query: { status: "failed,paused" },
   },
   open: {
-    name: "Not ended",
+    name: "Unfinished",
     says: "that have not ended",
     query: { status: "queued,running,paused" },
   },

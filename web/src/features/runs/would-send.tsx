@@ -23,7 +23,7 @@ export function wordsOf({ kind, target }: WouldSend): string {
 export function WouldSendList({ sends }: { sends: readonly WouldSend[] }) {
   return (
     <div className="scroll">
-      <p className="step-note">A test sends nothing. A live run sends this when it ends:</p>
+      <p className="step-note">A test sends nothing. A live run sends this when it finishes:</p>
       <ul className="would-send">
         {sends.map((send, at) => (
           <li key={at}>

@@ -28,10 +28,10 @@ export function LinkPage({ token }: { token: string }) {
     <Entry>
       <div className="login-words">
         {link.error === null ? (
-          <p role="status">Reading the link…</p>
+          <p role="status">Checking the link…</p>
         ) : (
           <>
-            <h1>This link does not work</h1>
+            <h1>This link is not valid</h1>
             <Refused>{sentence(link.error)}</Refused>
             <p>
               <RouterLink to="/login" className="link">
@@ -46,14 +46,14 @@ export function LinkPage({ token }: { token: string }) {
 }
 
 const words = {
-  setup: { title: "Welcome to Millrace", act: "Set password and sign in", busy: "Setting…" },
-  reset: { title: "Set another password", act: "Set password and sign in", busy: "Setting…" },
+  setup: { title: "Welcome to Millrace", act: "Set password and sign in", busy: "Saving…" },
+  reset: { title: "Reset your password", act: "Set password and sign in", busy: "Saving…" },
   invitation: { title: "Join", act: "Join", busy: "Joining…" },
 } as const;
 
 function about({ kind, org, email, role }: Link) {
   if (kind === "setup") return <>You will be an owner of {org.name}. Nobody can sign in yet.</>;
-  if (kind === "reset") return <>for {email}; all your sessions end</>;
+  if (kind === "reset") return <>for {email}; signs you out everywhere</>;
   return (
     <>
       <b>{org.name}</b> as {role}, with <b>{email}</b>
@@ -96,7 +96,7 @@ function LinkForm({ token, of }: { token: string; of: Link }) {
         <h1>{says.title}</h1>
         <p className="mid">{about(of)}</p>
         {of.kind !== "reset" && (
-          <Field label="Your name" hint="As others see it in the audit log" error={wrong("name")}>
+          <Field label="Your name" hint="Shown to others in the audit log" error={wrong("name")}>
             {(props) => (
               <Input
                 {...props}
@@ -112,7 +112,7 @@ function LinkForm({ token, of }: { token: string; of: Link }) {
         <Field
           label="E-mail"
           optional={false}
-          hint={of.kind === "setup" ? "You sign in with it" : undefined}
+          hint={of.kind === "setup" ? "Used to sign in" : undefined}
           error={wrong("email")}
         >
           {(props) => (
@@ -132,8 +132,8 @@ function LinkForm({ token, of }: { token: string; of: Link }) {
           optional={false}
           hint={
             of.kind === "invitation"
-              ? "12 characters at least; if you sign in here already, the password you have"
-              : "12 characters at least"
+              ? "At least 12 characters. If you already sign in here, your current password."
+              : "At least 12 characters"
           }
           error={wrong("password")}
         >

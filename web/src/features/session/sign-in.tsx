@@ -69,8 +69,8 @@ export function SignIn({ next }: { next: string | undefined }) {
         <ByProvider next={next} />
         <Forgot email={email} />
         <p className="small dim">
-          First time here? Open the link that the server printed when it started, or the one in your
-          invitation.
+          First time here? Open the link that the server printed at its first start, or the one in
+          your invitation.
         </p>
       </form>
     </Entry>
@@ -113,7 +113,7 @@ function ByProvider({ next }: { next: string | undefined }) {
     <>
       {refusal !== undefined && error === null && (
         <Refused>
-          {provider.data} did not sign you in: {refusal}
+          {provider.data} could not sign you in: {refusal}
         </Refused>
       )}
       {error !== null && <Refused>{sentence(error)}</Refused>}
@@ -130,7 +130,8 @@ function Forgot({ email }: { email: string }) {
   if (ask.isSuccess) {
     return (
       <p className="small" role="status">
-        If {email.trim()} signs in here, a link is on its way to it. It works once, within an hour.
+        If {email.trim()} has an account here, a link has been sent to it. It works once, within an
+        hour.
       </p>
     );
   }
@@ -140,8 +141,8 @@ function Forgot({ email }: { email: string }) {
       <Button
         look="quiet"
         size="sm"
-        refused={email.trim() === "" ? "Give your e-mail first." : undefined}
-        busy={ask.isPending && "Asking…"}
+        refused={email.trim() === "" ? "Enter your e-mail first." : undefined}
+        busy={ask.isPending && "Sending…"}
         onClick={() => ask.mutate()}
       >
         Forgot your password?

@@ -45,7 +45,7 @@ export function Audit({
   filter: AuditFilter;
   onFilter: (next: AuditFilter) => void;
 }) {
-  useTitle("Audit");
+  useTitle("Audit log");
   const names = useQuery(actorsQuery).data;
   const owners = useQuery(ownersQuery).data;
   const nameOf = (target: string) => owners?.get(target)?.name ?? names?.get(target);
@@ -65,15 +65,15 @@ export function Audit({
   const scroll = useRef<HTMLDivElement>(null);
   return (
     <>
-      <PaneHead title="Audit" hint="every change, and every look at credentials" />
+      <PaneHead title="Audit log" hint="every change, and every access to credentials" />
       <div className="bar">
         <Select
           small
-          aria-label="Who"
+          aria-label="Actor"
           value={filter.user ?? EVERYBODY}
           onChange={(user) => change({ user: user === EVERYBODY ? undefined : user })}
           choices={[
-            { value: EVERYBODY, label: "Everybody" },
+            { value: EVERYBODY, label: "Everyone" },
             ...members.map(({ id, name }) => ({ value: id, label: name })),
           ]}
         />
@@ -91,7 +91,7 @@ export function Audit({
         />
         {filtered && (
           <Button size="sm" look="quiet" onClick={() => onFilter({})}>
-            Remove the filter
+            Clear filters
           </Button>
         )}
       </div>
@@ -100,20 +100,20 @@ export function Audit({
           query={audit}
           what="The records"
           empty={
-            <Empty title={filtered ? "No record fits." : "Nothing was changed yet."}>
-              {filtered && <Button onClick={() => onFilter({})}>Remove the filter</Button>}
+            <Empty title={filtered ? "No record matches." : "No changes yet."}>
+              {filtered && <Button onClick={() => onFilter({})}>Clear filters</Button>}
             </Empty>
           }
         >
           {(items) => (
-            <table className="tbl t-audit" aria-label="Audit">
+            <table className="tbl t-audit" aria-label="Audit log">
               <thead>
                 <tr className="tr is-head">
                   <th>When</th>
-                  <th>Who</th>
-                  <th>Act</th>
-                  <th>On</th>
-                  <th>Fields given</th>
+                  <th>Actor</th>
+                  <th>Action</th>
+                  <th>Target</th>
+                  <th>Fields</th>
                 </tr>
               </thead>
               <tbody>
@@ -150,7 +150,7 @@ export function Audit({
                               className={
                                 nameOf(record.target) ? "quiet-link cut" : "quiet-link mono cut"
                               }
-                              title={`Only what was done to ${record.target}`}
+                              title={`Only changes to ${record.target}`}
                               onClick={() => change({ target: record.target ?? undefined })}
                             >
                               {nameOf(record.target) ?? record.target}
@@ -189,7 +189,7 @@ function Target({
       }}
     >
       <Search
-        label="Done to an id"
+        label="Target ID"
         value={text}
         onChange={(event) => {
           setText(event.target.value);

@@ -34,7 +34,7 @@ test.each([
   ],
   ["curl/8.5.0", "curl 8"],
   ["node", "node"],
-  ["", "A browser without a name"],
+  ["", "Unknown browser"],
 ])("%s", (userAgent, name) => {
   expect(browserName(userAgent)).toBe(name);
 });

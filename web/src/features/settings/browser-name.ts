@@ -29,7 +29,7 @@ export function browserName(userAgent: string): string {
     const version = pattern.exec(userAgent)?.[1];
     return version === undefined ? [] : [`${name} ${version}`];
   })[0];
-  if (browser === undefined) return userAgent === "" ? "A browser without a name" : userAgent;
+  if (browser === undefined) return userAgent === "" ? "Unknown browser" : userAgent;
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];
   return system === undefined ? browser : `${browser} on ${system}`;
 }

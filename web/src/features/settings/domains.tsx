@@ -34,9 +34,9 @@ export function Domains() {
   const [makes, setMakes] = useState(false);
   return (
     <>
-      <PaneHead title="Domains" hint="names of yours that lead to an endpoint">
+      <PaneHead title="Domains" hint="your host names that point to an endpoint">
         <Button size="sm" icon={Plus} refused={refused} onClick={() => setMakes(true)}>
-          Attach a domain
+          Attach domain
         </Button>
       </PaneHead>
       <div className="scroll">
@@ -44,10 +44,10 @@ export function Domains() {
           query={domains}
           what="The domains"
           empty={
-            <Empty title="No domain is attached.">
+            <Empty title="No domains yet.">
               <p>
-                Point a name at this server, then attach it to an endpoint: requests to it are
-                requests to the endpoint.
+                Point a DNS name at this server, then attach it to an endpoint. Requests to the name
+                go to the endpoint.
               </p>
             </Empty>
           }
@@ -60,7 +60,7 @@ export function Domains() {
                   <th>Endpoint</th>
                   <th className="is-right">Attached</th>
                   <th>
-                    <span className="sr">Acts</span>
+                    <span className="sr">Actions</span>
                   </th>
                 </tr>
               </thead>
@@ -121,7 +121,7 @@ function Detach({ domain }: { domain: string }) {
         error={detach.error === null ? undefined : sentence(detach.error)}
         onConfirm={() => detach.mutate()}
       >
-        <p>Requests to it are answered with 404 from then on.</p>
+        <p>Requests to it will be answered with 404.</p>
       </Confirm>
     </>
   );
@@ -148,7 +148,7 @@ function Attach({ onClose }: { onClose: () => void }) {
   });
   return (
     <FormDialog
-      title="Attach a domain"
+      title="Attach domain"
       act="Attach"
       busy="Attaching…"
       mutation={attach}
@@ -168,13 +168,13 @@ function Attach({ onClose }: { onClose: () => void }) {
       <Field
         name="endpoint_id"
         label="Endpoint"
-        hint="A workflow or source that runs on requests, or the id of an HTTP trigger."
+        hint="A workflow or source with an HTTP endpoint, or the ID of an HTTP trigger."
         optional={false}
       >
         {(control) => (
           <Combobox
             {...control}
-            placeholder={endpoints.isPending ? "Reading…" : "Choose by name"}
+            placeholder={endpoints.isPending ? "Loading…" : "Choose by name"}
             items={endpointsOf(words, known).map(({ id, name, kind }) => ({
               key: id,
               label: name,
@@ -182,7 +182,7 @@ function Attach({ onClose }: { onClose: () => void }) {
             }))}
             onSearch={setWords}
             none={
-              <p className="combo-none">No workflow or source of that name runs on requests.</p>
+              <p className="combo-none">No workflow or source of that name has an HTTP endpoint.</p>
             }
             value={
               endpoint === ""

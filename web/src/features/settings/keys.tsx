@@ -39,23 +39,23 @@ export function Keys() {
   const [shown, setShown] = useState<string | null>(null);
   return (
     <>
-      <PaneHead title="API keys" hint="what programs and the command line send">
+      <PaneHead title="API keys" hint="for programs and the command line">
         <Button size="sm" icon={Plus} onClick={() => setMakes(true)}>
           New key
         </Button>
       </PaneHead>
       <div className="scroll">
-        <ListState query={keys} what="The keys" empty={<Empty title="There is no key." />}>
+        <ListState query={keys} what="The keys" empty={<Empty title="No API keys." />}>
           {(items) => (
             <table className="tbl t-keys-list" aria-label="API keys">
               <thead>
                 <tr className="tr is-head">
                   <th>Name</th>
-                  <th>May</th>
-                  <th>Ends</th>
-                  <th className="is-right">Made</th>
+                  <th>Permissions</th>
+                  <th>Expires</th>
+                  <th className="is-right">Created</th>
                   <th>
-                    <span className="sr">Acts</span>
+                    <span className="sr">Actions</span>
                   </th>
                 </tr>
               </thead>
@@ -82,7 +82,7 @@ export function Keys() {
           title="API key"
           label="Key"
           secret={shown}
-          says="The server keeps a hash of it: it is not shown again."
+          says="The server stores only a hash of it. It is not shown again."
           onStored={() => setShown(null)}
         />
       )}
@@ -108,7 +108,7 @@ function Row({ of, onShown }: { of: ApiKey; onShown: (key: string) => void }) {
     mutationFn: () => data(client.DELETE("/v1/api_keys/{id}", params)),
     onSuccess: () => {
       setOpen(null);
-      say({ title: `${of.name} is ended` });
+      say({ title: `${of.name} was revoked` });
       void again();
     },
   });
@@ -131,7 +131,7 @@ function Row({ of, onShown }: { of: ApiKey; onShown: (key: string) => void }) {
         {of.old_key_until !== null && (
           <span className="small paused-text">
             {" "}
-            the old one <Until at={of.old_key_until * 1_000} />
+            the old key <Until at={of.old_key_until * 1_000} />
           </span>
         )}
       </td>
@@ -140,15 +140,15 @@ function Row({ of, onShown }: { of: ApiKey; onShown: (key: string) => void }) {
       </td>
       <td className="is-right">
         <Menu
-          label={`Acts on ${of.name}`}
-          trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${of.name}`} />}
+          label={`Actions for ${of.name}`}
+          trigger={<IconButton icon={Ellipsis} size="sm" label={`Actions for ${of.name}`} />}
         >
           <MenuItem icon={RefreshCw} onSelect={() => setOpen("rotate")}>
             Rotate…
           </MenuItem>
           <MenuLine />
           <MenuItem icon={Trash2} danger onSelect={() => setOpen("end")}>
-            End…
+            Revoke…
           </MenuItem>
         </Menu>
 
@@ -158,23 +158,23 @@ function Row({ of, onShown }: { of: ApiKey; onShown: (key: string) => void }) {
           title={`Rotate “${of.name}”?`}
           act="Rotate key"
           look="primary"
-          keep="Not now"
+          keep="Cancel"
           busy={rotate.isPending && "Rotating…"}
           error={rotate.error === null ? undefined : sentence(rotate.error)}
           onConfirm={() => rotate.mutate()}
         >
-          <p>A new key takes its place. The old one is taken for another day.</p>
+          <p>A new key replaces it. The old one works for another 24 hours.</p>
         </Confirm>
         <Confirm
           open={open === "end"}
           onClose={() => setOpen(null)}
-          title={`End “${of.name}”?`}
-          act="End key"
-          busy={end.isPending && "Ending…"}
+          title={`Revoke “${of.name}”?`}
+          act="Revoke key"
+          busy={end.isPending && "Revoking…"}
           error={end.error === null ? undefined : sentence(end.error)}
           onConfirm={() => end.mutate()}
         >
-          <p>Programs that send it are refused at once, and streams that it opened end.</p>
+          <p>Requests with it are rejected at once, and streams that it opened are closed.</p>
         </Confirm>
       </td>
     </tr>
@@ -214,11 +214,11 @@ function Make({ onClose, onMade }: { onClose: () => void; onMade: (key: string) 
   return (
     <FormDialog
       title="New API key"
-      act="Make key"
-      busy="Making…"
+      act="Create key"
+      busy="Creating…"
       mutation={make}
       typed={isTyped}
-      refused={scopes.length === 0 ? "Choose what it may do first." : undefined}
+      refused={scopes.length === 0 ? "Choose at least one permission first." : undefined}
       onClose={onClose}
     >
       <Field
@@ -232,7 +232,7 @@ function Make({ onClose, onMade }: { onClose: () => void; onMade: (key: string) 
         )}
       </Field>
       <ScopeChoice value={scopes} onChange={setScopes} />
-      <Field name="expires_at" label="Ends">
+      <Field name="expires_at" label="Expires">
         {(control) => <Select {...control} value={days} onChange={setDays} choices={LIFETIMES} />}
       </Field>
     </FormDialog>

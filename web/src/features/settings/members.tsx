@@ -38,14 +38,14 @@ const invitationsQuery = pagesOf(["invitations"], (query, signal) =>
 type Role = components["schemas"]["Role"];
 
 const ROLES: readonly { value: Role; label: string; note: string }[] = [
-  { value: "owner", label: "Owner", note: "everything, members and keys too" },
+  { value: "owner", label: "Owner", note: "everything, including members and keys" },
   { value: "member", label: "Member", note: "deploys and runs" },
   { value: "viewer", label: "Viewer", note: "looks" },
 ];
 
 /** As docs/reference/scopes.md has it. */
 const MAY: readonly { what: string; roles: readonly Role[] }[] = [
-  { what: "Look at events, runs, results, logs and stores", roles: ["owner", "member", "viewer"] },
+  { what: "View events, runs, results, logs and stores", roles: ["owner", "member", "viewer"] },
   { what: "Run, replay and cancel", roles: ["owner", "member"] },
   {
     what: "Deploy and change sources, workflows and components; their code reaches the credentials of all accounts",
@@ -64,13 +64,13 @@ export function Members() {
   const [shown, setShown] = useState<NewInvitation | null>(null);
   return (
     <>
-      <PaneHead title="Members" hint="who signs in, and what each may do">
+      <PaneHead title="Members" hint="who can sign in, and what each role can do">
         <Button size="sm" icon={Plus} refused={refused} onClick={() => setInvites(true)}>
           Invite
         </Button>
       </PaneHead>
       <div className="scroll in-order">
-        <ListState query={members} what="The members" empty={<Empty title="There is no member." />}>
+        <ListState query={members} what="The members" empty={<Empty title="No members." />}>
           {(items) => (
             <table className="tbl t-members" aria-label="Members">
               <thead>
@@ -80,7 +80,7 @@ export function Members() {
                   <th>Role</th>
                   <th className="is-right">Joined</th>
                   <th>
-                    <span className="sr">Acts</span>
+                    <span className="sr">Actions</span>
                   </th>
                 </tr>
               </thead>
@@ -109,7 +109,7 @@ export function Members() {
           title="Invitation"
           label="Link"
           secret={shown.url}
-          says={`${shown.mailed ? `It was mailed to ${shown.email} as well.` : "Send it to the invited person."} It works once, within a week, and is not shown again.`}
+          says={`${shown.mailed ? `It was also mailed to ${shown.email}.` : "Send it to the invited person."} It works once, within a week, and is not shown again.`}
           onStored={() => setShown(null)}
         />
       )}
@@ -148,7 +148,7 @@ function Row({ of }: { of: Member }) {
     mutationFn: () => data(client.DELETE("/v1/members/{id}", params)),
     onSuccess: () => {
       setOpen(false);
-      say({ title: `${of.name} is no member any more` });
+      say({ title: `${of.name} is no longer a member` });
       again();
     },
   });
@@ -158,7 +158,7 @@ function Row({ of }: { of: Member }) {
         <span className="name">{of.name}</span> {of.id === user.id && <Tag>you</Tag>}
       </td>
       <td className="cut mid">
-        {of.email} {!of.signs_in && <span className="dim small">cannot sign in yet</span>}
+        {of.email} {!of.signs_in && <span className="dim small">has not signed in yet</span>}
       </td>
       <td>
         {refused === undefined ? (
@@ -188,17 +188,17 @@ function Row({ of }: { of: Member }) {
           <Confirm
             open
             onClose={() => setLower(undefined)}
-            title={`Become ${lower}?`}
-            act={`Become ${lower}`}
-            keep={`Stay ${of.role}`}
+            title={`Change your role to ${lower}?`}
+            act={`Change role`}
+            keep={`Cancel`}
             busy={turn.isPending && "Changing…"}
             error={turn.error === null ? undefined : sentence(turn.error)}
             onConfirm={() => turn.mutate(lower)}
           >
             <p>
-              From then on you cannot change accounts, keys, members or the organization
-              {lower === "viewer" && ", nor deploy or run anything"}. Another owner can make you
-              owner again.
+              You will no longer be able to change accounts, keys, members or the organization
+              {lower === "viewer" && ", or to deploy or run anything"}. Another owner can change
+              your role back.
             </p>
           </Confirm>
         )}
@@ -211,7 +211,10 @@ function Row({ of }: { of: Member }) {
           error={end.error === null ? undefined : sentence(end.error)}
           onConfirm={() => end.mutate()}
         >
-          <p>The person's sessions, API keys and OAuth clients in this organization end at once.</p>
+          <p>
+            The person's sessions, API keys and OAuth clients in this organization are revoked at
+            once.
+          </p>
         </Confirm>
       </td>
     </tr>
@@ -221,10 +224,10 @@ function Row({ of }: { of: Member }) {
 function Roles() {
   return (
     <section className="roles-place">
-      <table className="roles" aria-label="What each role may do">
+      <table className="roles" aria-label="What each role can do">
         <thead>
           <tr>
-            <th>May</th>
+            <th>Permission</th>
             {ROLES.map(({ value, label }) => (
               <th key={value}>{label}</th>
             ))}
@@ -251,11 +254,11 @@ function Invitations() {
   const invitations = useInfiniteQuery(invitationsQuery);
   return (
     <>
-      <PaneHead title="Invitations" hint="links that nobody followed yet" />
+      <PaneHead title="Invitations" hint="links that are not used yet" />
       <ListState
         query={invitations}
         what="The invitations"
-        empty={<Empty title="Nobody is invited." />}
+        empty={<Empty title="No pending invitations." />}
       >
         {(items) => (
           <table className="tbl t-members" aria-label="Invitations">
@@ -283,7 +286,7 @@ function Invited({ of }: { of: Invitation }) {
     <tr className="tr">
       <td className="cut name">{of.email}</td>
       <td className="mid">
-        ends <Until at={of.expires_at * 1_000} />
+        expires <Until at={of.expires_at * 1_000} />
       </td>
       <td>{of.role}</td>
       <td className="dim is-right">
@@ -293,7 +296,7 @@ function Invited({ of }: { of: Invitation }) {
         <IconButton
           icon={Trash2}
           size="sm"
-          label={`Withdraw the invitation of ${of.email}`}
+          label={`Revoke the invitation of ${of.email}`}
           onClick={() => withdraw.mutate()}
         />
         <KeepFocus />
@@ -321,10 +324,10 @@ function Invite({
   });
   return (
     <FormDialog
-      title="Invite somebody"
-      about="by a link that you send"
-      act="Make link"
-      busy="Making…"
+      title="Invite a member"
+      about="with a link that you send"
+      act="Create link"
+      busy="Creating…"
       mutation={invite}
       typed={isTyped}
       onClose={onClose}

@@ -34,7 +34,7 @@ export function OauthClients() {
   const [shown, setShown] = useState<{ id: string; secret: string } | null>(null);
   return (
     <>
-      <PaneHead title="OAuth clients" hint="tokens that are good for an hour, instead of a key">
+      <PaneHead title="OAuth clients" hint="tokens that are valid for an hour, instead of a key">
         <Button size="sm" icon={Plus} onClick={() => setMakes(true)}>
           New client
         </Button>
@@ -44,8 +44,10 @@ export function OauthClients() {
           query={clients}
           what="The clients"
           empty={
-            <Empty title="No client yet.">
-              <p>A program that should hold no lasting key asks for tokens with one.</p>
+            <Empty title="No clients yet.">
+              <p>
+                A program uses a client to request short-lived tokens instead of holding an API key.
+              </p>
             </Empty>
           }
         >
@@ -54,11 +56,11 @@ export function OauthClients() {
               <thead>
                 <tr className="tr is-head">
                   <th>Name</th>
-                  <th>May</th>
+                  <th>Permissions</th>
                   <td />
-                  <th className="is-right">Made</th>
+                  <th className="is-right">Created</th>
                   <th>
-                    <span className="sr">Acts</span>
+                    <span className="sr">Actions</span>
                   </th>
                 </tr>
               </thead>
@@ -83,7 +85,7 @@ export function OauthClients() {
       {shown !== null && (
         <ShownOnce
           title="OAuth client"
-          label="Client id and secret"
+          label="Client ID and secret"
           secret={`${shown.id}\n${shown.secret}`}
           says="The secret is not shown again."
           onStored={() => setShown(null)}
@@ -122,19 +124,19 @@ function Row({ of }: { of: OauthClient }) {
         <IconButton
           icon={Trash2}
           size="sm"
-          label={`End ${of.name}`}
+          label={`Delete ${of.name}`}
           onClick={() => setAsks(true)}
         />
         <Confirm
           open={asks}
           onClose={() => setAsks(false)}
-          title={`End “${of.name}”?`}
-          act="End client"
-          busy={end.isPending && "Ending…"}
+          title={`Delete “${of.name}”?`}
+          act="Delete client"
+          busy={end.isPending && "Deleting…"}
           error={end.error === null ? undefined : sentence(end.error)}
           onConfirm={() => end.mutate()}
         >
-          <p>All of its tokens end at once.</p>
+          <p>All of its tokens are revoked at once.</p>
         </Confirm>
       </td>
     </tr>
@@ -163,11 +165,11 @@ function Make({
   return (
     <FormDialog
       title="New OAuth client"
-      act="Make client"
-      busy="Making…"
+      act="Create client"
+      busy="Creating…"
       mutation={make}
       typed={isNamed || isChosen}
-      refused={scopes.length === 0 ? "Choose what it may do first." : undefined}
+      refused={scopes.length === 0 ? "Choose at least one permission first." : undefined}
       onClose={onClose}
     >
       <Field name="name" label="Name" optional={false}>

@@ -15,7 +15,7 @@ import { Button } from "~/ui/button";
 import { Field, Fields, Input, TextArea } from "~/ui/field";
 import { say } from "~/ui/toast";
 
-const LABELS: Record<string, string> = { name: "Name", error_recipients: "Sent to" };
+const LABELS: Record<string, string> = { name: "Name", error_recipients: "Error mail to" };
 
 const textsOf = ({ name, error_recipients }: OrganizationRecord) => ({
   name,
@@ -74,15 +74,15 @@ export function Organization() {
               )}
             </Field>
             <p className="small dim">
-              Id <span className="mono">{record.id}</span>
+              ID <span className="mono">{record.id}</span>
             </p>
           </div>
         </section>
         <section className="settings-row">
-          <h2>Mails about errors</h2>
+          <h2>Error mail</h2>
           <Field
             label={LABELS.error_recipients}
-            hint={`Up to ten addresses, one on a line. None: to ${record.email}. A class of errors is mailed once in 24 hours for each workflow.`}
+            hint={`Up to ten addresses, one per line. If empty, mail goes to ${record.email}. A class of errors is mailed at most once in 24 hours for each workflow.`}
           >
             {(control) => (
               <TextArea
@@ -95,9 +95,9 @@ export function Organization() {
           </Field>
         </section>
         <section className="settings-row" id="history">
-          <h2>History</h2>
+          <h2>Retention</h2>
           <p className="small dim">
-            How many days and runs of history are kept is set for each{" "}
+            Retention is set for each{" "}
             <Link to="/workflows" className="link">
               workflow
             </Link>{" "}

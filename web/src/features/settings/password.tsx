@@ -18,14 +18,14 @@ export function ChangePassword({ onClose }: { onClose: () => void }) {
       data(client.PUT("/v1/session/password", { body: { current_password: current, password } })),
     onSuccess: () => {
       void queries.invalidateQueries({ queryKey: ["sessions"] });
-      say({ title: "Password changed", about: "Your other sessions have ended." });
+      say({ title: "Password changed", about: "Your other sessions were signed out." });
       onClose();
     },
   });
   return (
     <FormDialog
       title="Change password"
-      about="ends your other sessions"
+      about="signs you out everywhere else"
       act="Change password"
       busy="Changing…"
       mutation={change}
@@ -41,7 +41,7 @@ export function ChangePassword({ onClose }: { onClose: () => void }) {
         hidden
         aria-label="E-mail"
       />
-      <Field name="current_password" label="Present password" optional={false}>
+      <Field name="current_password" label="Current password" optional={false}>
         {(props) => (
           <Password
             {...props}
@@ -52,7 +52,7 @@ export function ChangePassword({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      <Field name="password" label="New password" optional={false} hint="12 characters at least">
+      <Field name="password" label="New password" optional={false} hint="At least 12 characters">
         {(props) => (
           <Password
             {...props}

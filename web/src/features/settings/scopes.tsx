@@ -4,10 +4,10 @@ import { useId } from "react";
 import { Checkbox } from "~/ui/field";
 
 export const SCOPES = [
-  ["full", "Everything, also credentials of accounts, keys and members"],
-  ["deploy", "Make, change and delete components, sources, workflows and what belongs to them"],
+  ["full", "Everything, including credentials of accounts, keys and members"],
+  ["deploy", "Create, change and delete components, sources, workflows and what belongs to them"],
   ["invoke", "Run sources, test workflows, replay and cancel runs"],
-  ["read", "Look at everything but credentials and keys"],
+  ["read", "View everything except credentials and keys"],
 ] as const;
 
 export type Scopes = readonly (typeof SCOPES)[number][0][];
@@ -29,7 +29,7 @@ export function ScopeChoice({
   const id = useId();
   return (
     <fieldset className="scope-list">
-      <legend className="field-label">It may</legend>
+      <legend className="field-label">Permissions</legend>
       {SCOPES.map(([scope, says]) => (
         <span key={scope} className="toggle-row">
           <Checkbox

@@ -30,18 +30,14 @@ export function Sessions() {
   const [changes, setChanges] = useState(false);
   return (
     <>
-      <PaneHead title="Your sessions" hint="browsers in which you are signed in">
+      <PaneHead title="Your sessions" hint="browsers where you are signed in">
         <Button size="sm" icon={KeyRound} onClick={() => setChanges(true)}>
           Change password…
         </Button>
       </PaneHead>
       {changes && <ChangePassword onClose={() => setChanges(false)} />}
       <div className="scroll">
-        <ListState
-          query={sessions}
-          what="Your sessions"
-          empty={<Empty title="You are signed in nowhere." />}
-        >
+        <ListState query={sessions} what="Your sessions" empty={<Empty title="No sessions." />}>
           {(items) => (
             <table className="tbl t-members" aria-label="Your sessions">
               <thead>
@@ -49,9 +45,9 @@ export function Sessions() {
                   <th>Browser</th>
                   <th>Address</th>
                   <th>Last used</th>
-                  <th className="is-right">Ends</th>
+                  <th className="is-right">Expires</th>
                   <th>
-                    <span className="sr">Acts</span>
+                    <span className="sr">Actions</span>
                   </th>
                 </tr>
               </thead>
@@ -78,7 +74,7 @@ function Row({ of }: { of: BrowserSession }) {
   return (
     <tr className="tr">
       <td className="cut" title={of.user_agent}>
-        {of.current && <Tag>this one</Tag>} {browserName(of.user_agent)}
+        {of.current && <Tag>this session</Tag>} {browserName(of.user_agent)}
       </td>
       <td className="mono mid">{of.address}</td>
       <td className="mid">
@@ -89,8 +85,8 @@ function Row({ of }: { of: BrowserSession }) {
       </td>
       <td className="is-right">
         {!of.current && (
-          <Button size="sm" busy={end.isPending && "Ending…"} onClick={() => end.mutate()}>
-            End
+          <Button size="sm" busy={end.isPending && "Signing out…"} onClick={() => end.mutate()}>
+            Sign out
           </Button>
         )}
       </td>

@@ -48,7 +48,7 @@ export function System() {
         <Banner
           kind={readiness.status === "degraded" ? "waits" : "failed"}
           title={
-            readiness.status === "degraded" ? "Events are accepted, but" : "No events are accepted"
+            readiness.status === "degraded" ? "The server is degraded" : "The server rejects events"
           }
         >
           {readiness.message}
@@ -69,16 +69,16 @@ export function System() {
         </dl>
       </section>
       <section className="settings-row">
-        <h2>Work</h2>
+        <h2>Workload</h2>
         <dl className="fact-list">
           <Fact name="Runs in progress here">{runs.running}</Fact>
           <Fact name="Waiting for a run slot">{runs.waiting}</Fact>
           <Fact name="Unfinished, on all servers">
-            {runs.unfinished ?? "the database does not answer"}
+            {runs.unfinished ?? "the database does not respond"}
           </Fact>
-          <Fact name="Hosts, which run code">{hosts.with_code}</Fact>
-          <Fact name="Blank hosts, ready for code">{hosts.blank}</Fact>
-          <Fact name="Memory of the server">
+          <Fact name="Host processes">{hosts.with_code}</Fact>
+          <Fact name="Blank hosts, ready to run code">{hosts.blank}</Fact>
+          <Fact name="Server memory">
             {system.resident_bytes === null ? "unknown" : bytes(system.resident_bytes)}
           </Fact>
         </dl>
@@ -88,32 +88,32 @@ export function System() {
         <dl className="fact-list">
           <Fact name="Database">
             {system.database === "sqlite"
-              ? "SQLite, a file of this server"
+              ? "SQLite, in a file on this server"
               : `Postgres, used by ${system.servers === 1 ? "this server alone" : `${system.servers} servers`}`}
           </Fact>
-          <Fact name="Room that it takes">
+          <Fact name="Size on disk">
             {system.stored_bytes === null
-              ? "the database does not answer"
+              ? "the database does not respond"
               : bytes(system.stored_bytes)}
           </Fact>
-          <Fact name="Free on the data disk">
+          <Fact name="Free disk space">
             {system.free_bytes === null ? "unknown" : bytes(system.free_bytes)}
           </Fact>
         </dl>
       </section>
       <section className="settings-row">
-        <h2>Walls around components</h2>
+        <h2>Component sandbox</h2>
         <div className="form-grid">
           <p>{walls.standing}</p>
           {walls.missing.map((missing) => (
-            <Banner key={missing} kind="waits" title="A wall is missing">
+            <Banner key={missing} kind="waits" title="A sandbox protection is missing">
               {missing}
             </Banner>
           ))}
           <p className="small dim">
             {system.egress_allow.length === 0
-              ? "Components reach public addresses only. --egress-allow opens others."
-              : "Opened by --egress-allow: "}
+              ? "Components can reach public addresses only. --egress-allow allows others."
+              : "Allowed by --egress-allow: "}
             {system.egress_allow.map((rule) => (
               <span key={rule} className="mono">
                 {rule}{" "}
@@ -126,10 +126,10 @@ export function System() {
         <h2>Mail</h2>
         <p>
           {system.mail_server === null ? (
-            "No mail server (--smtp-url): mails stay in the outbox."
+            "No mail server (--smtp-url). Mail stays in the outbox."
           ) : (
             <>
-              Goes to <span className="mono">{system.mail_server}</span>
+              Sent through <span className="mono">{system.mail_server}</span>
             </>
           )}
         </p>
@@ -161,8 +161,8 @@ function Checks() {
       <h2>Checks</h2>
       <div className="form-grid">
         <p className="small dim">
-          Tries the walls, the database, the disk, mail and names as{" "}
-          <span className="mono">millrace doctor</span> does on the server's machine.
+          Checks the sandbox, the database, the disk, mail and DNS as{" "}
+          <span className="mono">millrace doctor</span> does on the server.
         </p>
         {query.error !== null && (
           <ReadFailed what="The checks" error={query.error} again={query.refetch} />
@@ -181,8 +181,8 @@ function Checks() {
           </ul>
         )}
         <p>
-          <Button busy={query.isFetching && "Looking…"} onClick={() => void query.refetch()}>
-            {checks === undefined ? "Look now" : "Look again"}
+          <Button busy={query.isFetching && "Checking…"} onClick={() => void query.refetch()}>
+            {checks === undefined ? "Run checks" : "Run checks again"}
           </Button>
         </p>
       </div>

@@ -37,7 +37,7 @@ export function CompareEvents({
       <DiffView
         before={textOf(one.data.event)}
         after={textOf(other.data.event)}
-        label="What differs between the events"
+        label="Differences between the events"
       />
     </div>
   );

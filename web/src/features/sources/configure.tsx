@@ -167,11 +167,11 @@ export function Configure({
         {children}
         {form.changed && (
           <section className="configure-changes" aria-labelledby="configure-changes">
-            <h2 id="configure-changes">What changes</h2>
+            <h2 id="configure-changes">Changes</h2>
             {changes.length === 0 ? (
-              <p className="mid">Nothing differs from what is live.</p>
+              <p className="mid">No changes from the live version.</p>
             ) : (
-              <ValueChanges changes={changes} label="What changes" />
+              <ValueChanges changes={changes} label="Changes" />
             )}
             <Field label="Message" hint="Shown in the list of versions.">
               {(control) => (
@@ -204,7 +204,7 @@ export function Configure({
         <Button
           look="primary"
           type="submit"
-          refused={refused ?? (changed ? undefined : "Nothing is changed.")}
+          refused={refused ?? (changed ? undefined : "No changes to save.")}
           busy={save.isPending && "Saving…"}
         >
           Save
@@ -219,7 +219,7 @@ export function Configure({
               named.discard();
             }}
           >
-            Undo all
+            Discard changes
           </Button>
         )}
         <span className="small dim">
@@ -227,7 +227,7 @@ export function Configure({
             ? changed
               ? "Not saved"
               : ""
-            : `Not saved. Kept in this browser ${minute(form.keptAt)}, secrets not.`}
+            : `Not saved. Kept in this browser at ${minute(form.keptAt)}, without secrets.`}
         </span>
       </div>
       <RetentionFields owner={source.id} isWorkflow={false} />
@@ -246,15 +246,15 @@ function Delete({ source }: { source: Source }) {
       data(client.DELETE("/v1/sources/{id}", { params: { path: { id: source.id } } })),
     onSuccess: () => {
       void queries.invalidateQueries({ queryKey: ["sources"] });
-      say({ title: `${source.name} is deleted` });
+      say({ title: `${source.name} was deleted` });
       void navigate({ to: "/sources" });
     },
   });
   return (
     <div className="danger-zone">
       <div className="grow">
-        <p className="name">Delete the source</p>
-        <p className="mid small">Its events and its log go with it.</p>
+        <p className="name">Delete this source</p>
+        <p className="mid small">Its events and logs are deleted with it.</p>
       </div>
       <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
         Delete source…
@@ -269,7 +269,7 @@ function Delete({ source }: { source: Source }) {
         error={remove.error === null ? undefined : sentence(remove.error)}
         onConfirm={() => remove.mutate()}
       >
-        <p>Its events and its log go.</p>
+        <p>Its events and logs are deleted.</p>
         <WouldGo kind="source" id={source.id} />
       </Confirm>
     </div>

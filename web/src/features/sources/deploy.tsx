@@ -79,7 +79,7 @@ export function DeploySource({
       form.done();
       titled.done("");
       said.done("");
-      say({ title: `${source.name} is deployed`, shape: "succeeded" });
+      say({ title: `${source.name} was deployed`, shape: "succeeded" });
       void queries.invalidateQueries({ queryKey: ["sources"] });
       if (onDeployed === undefined)
         void navigate({ to: "/sources/$id", params: { id: source.id } });
@@ -114,7 +114,7 @@ export function DeploySource({
             <Banner
               kind="failed"
               role="alert"
-              title={`${plural(needs.length, "field")} ${needs.length === 1 ? "needs" : "need"} you`}
+              title={`${plural(needs.length, "field")} ${needs.length === 1 ? "needs" : "need"} attention`}
             >
               {needs.map((each, index) => (
                 <span key={each}>
@@ -187,9 +187,9 @@ export function DeploySource({
           {(needs.length > 0 || form.keptAt !== undefined) && (
             <p className="small dim">
               {needs.length > 0 &&
-                `${plural(needs.length, "field")} ${needs.length === 1 ? "needs" : "need"} you first. `}
+                `${plural(needs.length, "field")} ${needs.length === 1 ? "needs" : "need"} attention first. `}
               {form.keptAt !== undefined &&
-                `Kept in this browser ${minute(form.keptAt)}, secrets not.`}
+                `Kept in this browser at ${minute(form.keptAt)}, without secrets.`}
             </p>
           )}
         </div>

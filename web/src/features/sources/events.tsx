@@ -106,7 +106,7 @@ export function SourceEvents({
             aria-pressed={paused}
             onClick={() => setPaused(!paused)}
           >
-            {paused ? "Go on" : "Pause"}
+            {paused ? "Resume" : "Pause"}
           </Button>
           <span className="dim cut" role="status" title={notShown}>
             {paused ? "paused" : "live"}
@@ -116,7 +116,7 @@ export function SourceEvents({
           </span>
           {notShown !== undefined && (
             <button type="button" className="link small" onClick={resetSkipped}>
-              Count anew
+              Reset the count
             </button>
           )}
           <span className="grow" />
@@ -130,7 +130,7 @@ export function SourceEvents({
             <Search
               ref={field}
               wide
-              label="Filter what is shown"
+              label="Filter this list"
               keys="/"
               value={words}
               onChange={(event) => {
@@ -152,7 +152,7 @@ export function SourceEvents({
             <ReadFailed what="The events" error={events.error} again={events.refetch} />
           )}
           {events.isSuccess && all.length === 0 && asked !== "" && (
-            <Empty title={`None of the newest 2,000 events has “${asked}”.`}>
+            <Empty title={`None of the newest 2,000 events contains “${asked}”.`}>
               <Button onClick={reset}>Show all events</Button>
             </Empty>
           )}
@@ -160,9 +160,9 @@ export function SourceEvents({
             <NoEvent source={source} endpoint={endpoint} onRun={() => setRuns(true)} />
           )}
           {all.length > 0 && shown.length === 0 && (
-            <Empty title="None of the events shown matches.">
+            <Empty title="None of the events shown match.">
               <Button onClick={() => setAsked(words.trim())}>Search all events</Button>
-              <Button onClick={reset}>Remove the filter</Button>
+              <Button onClick={reset}>Clear filters</Button>
             </Empty>
           )}
           {shown.length > 0 && (
@@ -226,7 +226,7 @@ export function SourceEvents({
             <div className="list-end">
               <Button
                 size="sm"
-                busy={events.isFetchingNextPage && "Reading…"}
+                busy={events.isFetchingNextPage && "Loading…"}
                 onClick={() => void events.fetchNextPage()}
               >
                 Show older
@@ -237,7 +237,7 @@ export function SourceEvents({
       </section>
       <section className="source-right" aria-label="Event">
         {open === undefined ? (
-          <p className="event-none">An event that you choose is shown here.</p>
+          <p className="event-none">Select an event to see it.</p>
         ) : (
           <OneEvent
             key={`${open} ${asked}`}
@@ -264,21 +264,21 @@ function NoEvent({
 }) {
   const refused = useRefusal("invoke");
   return (
-    <Empty title="No event yet.">
+    <Empty title="No events yet.">
       {endpoint === undefined ? (
         <p>
           {source.active ? (
             <>
               <NextTick source={source} show={(time) => <>Next tick {time}. </>} />
-              It emits when its time comes, or when you run it now.
+              It emits on schedule, or when you run it now.
             </>
           ) : (
-            "It is off: switch it on, or run it now."
+            "The source is off. Switch it on, or run it now."
           )}
         </p>
       ) : (
         <>
-          <p>Send it something:</p>
+          <p>Send it a request:</p>
           <ShellBlock text={line`curl ${endpoint} -d 'hello=world'`} />
         </>
       )}

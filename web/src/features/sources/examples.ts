@@ -6,7 +6,7 @@ export const examples: readonly Example[] = [
   {
     id: "schedule",
     name: "Schedule",
-    says: "An event every so often, or by cron",
+    says: "An event at an interval, or by cron",
     read: async () =>
       (
         await import(
@@ -17,7 +17,7 @@ export const examples: readonly Example[] = [
   {
     id: "http",
     name: "HTTP requests",
-    says: "An event for each request to an address of its own",
+    says: "An event for each request to its own URL",
     read: async () =>
       (await import("../../../../components/http/sources/new-requests/new-requests.mjs?raw"))
         .default,

@@ -75,12 +75,12 @@ export function FindSource({
       <div>
         <h2>Where do events come from?</h2>
         <p className="mid">
-          Search your registries, or paste a key, an address of code, or the code itself.
+          Search your registries, or paste a key, a URL of code, or the code itself.
         </p>
       </div>
       <TextArea
         className="find-input is-line"
-        aria-label="Words, a key, an address or code"
+        aria-label="Search, or paste a key, a URL or code"
         placeholder="new rows, rss-new-item-in-feed, https://…"
         rows={1}
         autoFocus={!aside}
@@ -111,17 +111,17 @@ export function FindSource({
           look="primary"
           size="lg"
           refused={refused}
-          busy={save.isPending && "Reading the code…"}
+          busy={save.isPending && "Checking the code…"}
           onClick={() => save.mutate(pasted.code)}
         >
-          Read the code
+          Check the code
         </Button>
       )}
       {pasted.kind === "url" && (
         <ul className="found">
           <Way
             of={{ url: pasted.url }}
-            name="Code at this address"
+            name="Code at this URL"
             says={pasted.url}
             onChoose={onChoose}
           />
@@ -129,7 +129,12 @@ export function FindSource({
       )}
       {pasted.kind === "key" && (
         <ul className="found">
-          <Way of={{ key: pasted.key }} name={pasted.key} says="A key" onChoose={onChoose} />
+          <Way
+            of={{ key: pasted.key }}
+            name={pasted.key}
+            says="Component key"
+            onChoose={onChoose}
+          />
         </ul>
       )}
       {pasted.kind === "words" && pasted.words !== "" && (
@@ -138,7 +143,7 @@ export function FindSource({
       {fitting.length > 0 && (
         <section aria-labelledby="examples">
           <h3 id="examples" className="small dim">
-            These need no account
+            Examples that need no account
           </h3>
           <ul className="found">
             {fitting.map((example) => (
@@ -260,9 +265,9 @@ function FoundByWords({
   if (sources.length === 0) {
     return (
       <p className="mid" role="status">
-        No source of your registries has all of these words.
+        No source in your registries matches all of these words.
         {actions > 0 &&
-          ` ${actions < FOUND_MOST ? plural(actions, "action") : `${FOUND_MOST} actions or more`} ${actions === 1 ? "does, and is a step" : "do, and are steps"} of workflows.`}
+          ` ${actions < FOUND_MOST ? plural(actions, "action") : `${FOUND_MOST} actions or more`} ${actions === 1 ? "matches, and can be used as a step" : "match, and can be used as steps"} of workflows.`}
       </p>
     );
   }

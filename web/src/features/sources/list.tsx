@@ -37,9 +37,9 @@ const ROW_HEIGHT = 33;
 const COLUMNS: readonly Column[] = [
   { name: "app", label: "App" },
   { name: "state", label: "State" },
-  { name: "starts", label: "Begins" },
-  { name: "runs", label: "Ended, 24 h" },
-  { name: "listeners", label: "Listened to by" },
+  { name: "starts", label: "Starts" },
+  { name: "runs", label: "Runs, 24 h" },
+  { name: "listeners", label: "Listeners" },
   { name: "event", label: "Last event" },
 ];
 
@@ -106,7 +106,7 @@ export function SourceList({
             ["all", "All"],
             ["active", "Active"],
             ["inactive", "Off"],
-            ["unheard", "Nobody listens"],
+            ["unheard", "No listeners"],
           ]}
         />
         <BarStatus>{sources.isSuccess && filtered.words(shown.length)}</BarStatus>
@@ -119,8 +119,8 @@ export function SourceList({
         )}
         {sources.isSuccess && all.length === 0 && <None />}
         {!comes && all.length > 0 && shown.length === 0 && (
-          <Empty title={`None of ${filtered.of} matches.`}>
-            <Button onClick={() => onFilter({ q: "", state: undefined })}>Remove the filter</Button>
+          <Empty title={`None of ${filtered.of} match.`}>
+            <Button onClick={() => onFilter({ q: "", state: undefined })}>Clear filters</Button>
           </Empty>
         )}
         {!comes && shown.length > 0 && (
@@ -130,9 +130,9 @@ export function SourceList({
                 <th>Name</th>
                 <th className="c-app">App</th>
                 <th className="c-state">State</th>
-                <th className="c-starts">Begins</th>
-                <th className="c-runs">Ended, 24 h</th>
-                <th className="c-listeners">Listened to by</th>
+                <th className="c-starts">Starts</th>
+                <th className="c-runs">Runs, 24 h</th>
+                <th className="c-listeners">Listeners</th>
                 <th className="is-right c-event">Last event</th>
               </tr>
             </thead>
@@ -211,7 +211,7 @@ function Row({
         <RunsOfDay stats={source.stats} name={source.name} />
       </td>
       <td className="mid c-listeners">
-        {listeners === 0 ? <span className="dim">nobody</span> : plural(listeners, "listener")}
+        {listeners === 0 ? <span className="dim">none</span> : plural(listeners, "listener")}
       </td>
       <td className="dim is-right above c-event">
         <LastEvent source={source} />
@@ -237,8 +237,8 @@ function None() {
   const refused = useRefusal("deploy");
   return (
     <>
-      <Empty title="No source yet.">
-        <p>A source brings events in: requests, timers, or what happens in an app.</p>
+      <Empty title="No sources yet.">
+        <p>A source emits events from requests, timers or an app.</p>
         {refused !== undefined && <p>{refused}</p>}
       </Empty>
       <FindSource first="" aside />

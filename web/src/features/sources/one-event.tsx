@@ -54,7 +54,7 @@ export function OneEvent({
             >
               {base === undefined ? "Compare" : "Stop comparing"}
             </Button>
-            <Copy label="Copy all" text={() => exactText(event.event, 2) ?? ""} />
+            <Copy label="Copy event" text={() => exactText(event.event, 2) ?? ""} />
             <SendAgain source={source} id={id} />
           </>
         )}
@@ -62,13 +62,13 @@ export function OneEvent({
       {event !== undefined && base === undefined && (
         <p className="event-use small">
           <ActLink to="/workflows/new" search={{ source, event: id }} needs="deploy" look="text">
-            Make a workflow of this event
+            Create a workflow from this event
           </ActLink>
         </p>
       )}
       {base?.id === id && (
         <p className="event-use small mid" role="status">
-          Choose the event that this one is compared with.
+          Select the event to compare this one with.
         </p>
       )}
       {base !== undefined && base.id !== id && (
@@ -116,10 +116,7 @@ function SendAgain({ source, id }: { source: string; id: string }) {
         error={send.error === null ? undefined : sentence(send.error)}
         onConfirm={() => send.mutate()}
       >
-        <p>
-          Workflows, sources and webhooks that listen now get it once more. The code of the source
-          does not run.
-        </p>
+        <p>The current listeners receive it once more. The code of the source does not run.</p>
       </Confirm>
     </>
   );

@@ -11,7 +11,7 @@ import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 
-/** Code at an address is read by a button, never by a link alone: whoever wrote the link chose the address. */
+/** Code at a URL is read by a button, never by a link alone: whoever wrote the link chose the address. */
 export function ReadAddress({ url, onRead }: { url: string; onRead: (id: string) => void }) {
   const refused = useRefusal("deploy");
   const read = useMutation({
@@ -21,15 +21,15 @@ export function ReadAddress({ url, onRead }: { url: string; onRead: (id: string)
   return (
     <div className="find">
       <div>
-        <h2>Deploy the code at this address?</h2>
+        <h2>Deploy the code at this URL?</h2>
         <p className="mono wrap mid">{url}</p>
       </div>
       <p className="mid">
-        The server reads it and shows which props it has and what it will do. Nothing runs before
-        you deploy it.
+        The server downloads it and shows its props and what it will do. Nothing runs until you
+        deploy it.
       </p>
       {read.error !== null && (
-        <Banner kind="failed" role="alert" title="The code could not be read">
+        <Banner kind="failed" role="alert" title="The code could not be loaded">
           {sentence(read.error)}
         </Banner>
       )}
@@ -39,10 +39,10 @@ export function ReadAddress({ url, onRead }: { url: string; onRead: (id: string)
           size="lg"
           icon={Download}
           refused={refused}
-          busy={read.isPending && "Reading…"}
+          busy={read.isPending && "Loading…"}
           onClick={() => read.mutate()}
         >
-          Read the code
+          Load the code
         </Button>
       </div>
     </div>

@@ -93,10 +93,10 @@ function RunDialog({
     onSuccess: (made) => {
       onClose();
       say({
-        title: `${source.name} runs`,
+        title: `${source.name} is running`,
         shape: "running",
         act: {
-          label: "Open the run",
+          label: "View run",
           onClick: () => void navigate({ to: "/runs/$id", params: { id: made.id } }),
         },
       });
@@ -140,26 +140,29 @@ function RunDialog({
             refused={"problem" in event ? event.problem : undefined}
             onClick={submit}
           >
-            {way === "run" ? "Run now" : "Emit it"}
+            {way === "run" ? "Run now" : "Emit event"}
           </Button>
         </>
       }
     >
       <div className="dialog-body">
         <Segments
-          label="What is done with the event"
+          label="What to do with the event"
           value={way}
           onChange={setWay}
           choices={[
-            ["run", "Run its code with it"],
-            ["emit", "Emit it as it is"],
+            ["run", "Run the code"],
+            ["emit", "Emit event as it is"],
           ]}
         />
         <p className="mid">
           {way === "run"
-            ? "Its code runs once, with this event. What it emits goes to those who listen."
-            : "Those who listen get this event, as if its code had emitted it. Its code does not run."}
-          {way === "emit" && hasSample && text === first && " It is the sample of the component."}
+            ? "Its code runs once, with this event. What it emits goes to the listeners."
+            : "The listeners receive this event, as if its code had emitted it. Its code does not run."}
+          {way === "emit" &&
+            hasSample &&
+            text === first &&
+            " It is the sample event of the component."}
         </p>
         <Editor
           key={way}

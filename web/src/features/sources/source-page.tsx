@@ -85,10 +85,10 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
               />
             )}
           </Fact>
-          <Fact name="Listened to by" wide>
-            {listeners.length === 0 ? "nobody yet" : <Listeners ids={listeners} />}{" "}
+          <Fact name="Listeners" wide>
+            {listeners.length === 0 ? "none yet" : <Listeners ids={listeners} />}{" "}
             <ActLink to="/workflows/new" search={{ source: id }} needs="deploy" look="text">
-              New workflow on it
+              New workflow
             </ActLink>
           </Fact>
           <Fact name="Last 24 h" wide>
@@ -105,8 +105,8 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
         <HeldByDev owner={id} isWorkflow={false} className="source-reason" />
         {isObject(source.made_from) && (
           <div className="source-reason">
-            <Banner title={`Made by the project ${textOf(source.made_from.project) ?? ""}`}>
-              The next <code className="mono">millrace apply</code> undoes what you change here.
+            <Banner title={`Managed by project ${textOf(source.made_from.project) ?? ""}`}>
+              The next <code className="mono">millrace apply</code> overwrites changes made here.
             </Banner>
           </div>
         )}
@@ -142,7 +142,7 @@ function LastDay({ id }: { id: string }) {
   const { data: stats } = useQuery(runsOfDayQuery(id));
   if (stats === undefined) return "…";
   const { all, failed } = tallyOf(stats);
-  if (all === 0) return "no run";
+  if (all === 0) return "no runs";
   return (
     <Link to="/sources/$id/runs" params={{ id }} className="quiet-link">
       {plural(all, "run")}, {failed === 0 ? "none failed" : `${count(failed)} failed`}

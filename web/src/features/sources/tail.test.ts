@@ -22,10 +22,10 @@ test("ids of events are ordered by their time, then by their number", () => {
   expect(cursorBefore("10-2")).toBe("10-3");
 });
 
-test("what was not shown is counted, as far as the server kept it", () => {
+test("what was skipped is counted, as far as the server kept it", () => {
   const said = (count: number, isAll: boolean) => skippedWords({ count, isAll })?.split(":")[0];
   expect(said(0, true)).toBeUndefined();
-  expect(said(37, true)).toBe("37 not shown");
-  expect(said(1_200, false)).toBe("1,200 or more not shown");
-  expect(said(0, false)).toBe("some not shown");
+  expect(said(37, true)).toBe("37 skipped");
+  expect(said(1_200, false)).toBe("1,200 or more skipped");
+  expect(said(0, false)).toBe("some skipped");
 });

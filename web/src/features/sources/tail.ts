@@ -30,7 +30,7 @@ const NONE: Skipped = { count: 0, isAll: true };
 export function skippedWords({ count: skipped, isAll }: Skipped): string | undefined {
   if (skipped === 0 && isAll) return undefined;
   const many = skipped === 0 ? "some" : isAll ? count(skipped) : `${count(skipped)} or more`;
-  return `${many} not shown: they came faster than this list, or in a pause`;
+  return `${many} skipped: they arrived too fast for this list, or while it was paused`;
 }
 
 /** How many events came between the newest that was shown and the oldest that is shown now. */

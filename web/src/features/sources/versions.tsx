@@ -43,8 +43,8 @@ export function SourceVersions({
         query={versions}
         what="The versions"
         empty={
-          <Empty title="No version is kept of it.">
-            <p>Each change of its code or its fields makes one, from now on.</p>
+          <Empty title="No versions yet.">
+            <p>Each change of its code or its props creates one.</p>
           </Empty>
         }
       >
@@ -93,14 +93,13 @@ function Compared({ source, before, after }: { source: string; before: string; a
 function Changes({ before: one, after: other }: Record<"before" | "after", SourceDeployment>) {
   const values = sourceChanges(one, other);
   const isSameCode = one.code === other.code;
-  if (values.length === 0 && isSameCode)
-    return <p className="mid">Nothing that is shown differs.</p>;
+  if (values.length === 0 && isSameCode) return <p className="mid">No visible differences.</p>;
   return (
     <>
       <ValueChanges changes={values} label="Changed values" />
       {!isSameCode && (
         <section className="version-code" aria-label="Code">
-          <DiffView before={one.code ?? ""} after={other.code ?? ""} label="Changes of the code" />
+          <DiffView before={one.code ?? ""} after={other.code ?? ""} label="Code changes" />
         </section>
       )}
     </>
@@ -140,7 +139,7 @@ function Back({
       onClose();
       say({
         title: `Version ${made.version} is live`,
-        about: `with what v${to.version} holds`,
+        about: `with the contents of v${to.version}`,
         shape: "succeeded",
       });
     },
@@ -149,7 +148,7 @@ function Back({
     <GoBack
       name={source.name}
       to={to}
-      says="Its events, its log and what it stored stay. Secrets go back too, unseen."
+      says="Its events, its logs and its stored state are kept. Secrets are rolled back too."
       busy={back.isPending}
       error={back.error}
       refused={live === undefined ? undefined : unreadOf(runs, wanted)}

@@ -29,22 +29,22 @@ export function WhatRuns({ of, props }: { of: Runnable; props: readonly PropDef[
   const timer = props.some(({ type }) => type === "$.interface.timer");
   const http = props.some(({ type }) => type === "$.interface.http");
   const will = [
-    ...(http ? ["It gets an address of its own"] : []),
+    ...(http ? ["It gets its own URL"] : []),
     ...hooks
       .filter((hook) => hook !== "deactivate")
       .map((hook) => (
         <span key={hook}>
-          <code className="mono">{hook}()</code> of the code runs
+          <code className="mono">{hook}()</code> runs
         </span>
       )),
-    ...(timer ? ["The timer ticks from then on"] : []),
-    ...(!timer && !http ? ["It runs when you say so, or when its app tells of an event"] : []),
+    ...(timer ? ["The timer starts"] : []),
+    ...(!timer && !http ? ["It runs on demand, or when its app sends an event"] : []),
   ];
   return (
     <>
       <PaneHead title="What will run">
         <button type="button" className="link small" onClick={() => setReading(true)}>
-          Read the code
+          View the code
         </button>
       </PaneHead>
       <dl className="what">
@@ -70,7 +70,7 @@ export function WhatRuns({ of, props }: { of: Runnable; props: readonly PropDef[
           <dt>Code</dt>
           <dd>
             {count(linesOf(of.code))} lines
-            {of.files > 1 && ` in the entry, ${of.files} files`}
+            {of.files > 1 && ` in the entry file, ${of.files} files`}
           </dd>
         </div>
         <div>
@@ -93,12 +93,12 @@ export function WhatRuns({ of, props }: { of: Runnable; props: readonly PropDef[
           <div>
             <dt>Emits</dt>
             <dd>
-              each event once: <code className="mono">{dedupe}</code>
+              deduplicates events: <code className="mono">{dedupe}</code>
             </dd>
           </div>
         )}
       </dl>
-      <PaneHead title="What it may reach" />
+      <PaneHead title="What it can reach" />
       <ul className="reach">
         <li>
           <Globe className="icon is-sm" aria-hidden="true" />
@@ -115,7 +115,7 @@ export function WhatRuns({ of, props }: { of: Runnable; props: readonly PropDef[
         ))}
         <li>
           <Lock className="icon is-sm" aria-hidden="true" />
-          No private addresses but those that the operator opened, no files of the server, no
+          No private addresses except those that the operator allowed, no files of the server, no
           environment variables
         </li>
       </ul>

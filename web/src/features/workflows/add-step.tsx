@@ -60,7 +60,7 @@ export function AddStep({
         <span className="cut">
           <span className="name">Code</span>
           <br />
-          <span className="small mid">JavaScript or TypeScript of your own</span>
+          <span className="small mid">Your own JavaScript or TypeScript</span>
         </span>
         <ChevronRight className="icon" aria-hidden="true" />
       </button>
@@ -73,7 +73,7 @@ export function AddStep({
           ref={field}
           wide
           className="add-search"
-          label="Search actions: words, a key or an address"
+          label="Search actions, or paste a key or a URL"
           value={words}
           onChange={(event) => setWords(event.target.value)}
           onKeyDown={(event) => {
@@ -109,13 +109,13 @@ export function AddStep({
         </ul>
         <p className="small dim" role="status">
           {address !== undefined
-            ? "The server reads the code and asks for its props. Nothing runs before you test or deploy it."
+            ? "The server downloads the code and reads its props. Nothing runs until you test or deploy it."
             : query === ""
-              ? "Actions are those that you published and those of your registries. Outside of fields, Ctrl+V or ⌘V adds a step of a curl line, of YAML, or of a component's address."
+              ? "Lists your published actions and those of your registries. Outside fields, Ctrl+V or ⌘V adds a step from a curl command, YAML, or the URL of a component."
               : found === undefined
                 ? "Searching…"
                 : found.length === 0
-                  ? "No action has all of these words."
+                  ? "No action matches all of these words."
                   : found.length >= FOUND_MOST
                     ? bestWords(FOUND_MOST)
                     : `${found.length} found`}
@@ -131,7 +131,7 @@ function addressOf(text: string): string | undefined {
   return /^https?:\/\/\S+$/.test(trimmed) && URL.canParse(trimmed) ? trimmed : undefined;
 }
 
-/** Code at an address is read by a button: whoever gave the address chose the code. */
+/** Code at a URL is read by a button: whoever gave the address chose the code. */
 function AtAddress({
   url,
   onAdd,
@@ -152,13 +152,12 @@ function AtAddress({
     <div className="add-address">
       <p className="mono small wrap mid">{url}</p>
       {other !== undefined && (
-        <Banner kind="waits" role="alert" title={`This is a ${other}, and no action`}>
-          Steps are actions. A source is deployed under Sources, and starts a workflow as its
-          trigger.
+        <Banner kind="waits" role="alert" title={`This is a ${other}, not an action`}>
+          Steps are actions. Deploy a source under Sources, and use it as a trigger.
         </Banner>
       )}
       {read.error !== null && (
-        <Banner kind="failed" role="alert" title="The code could not be read">
+        <Banner kind="failed" role="alert" title="The code could not be loaded">
           {sentence(read.error)}
         </Banner>
       )}
@@ -166,10 +165,10 @@ function AtAddress({
         <Button
           look="primary"
           icon={Download}
-          busy={read.isPending && "Reading…"}
+          busy={read.isPending && "Loading…"}
           onClick={() => read.mutate()}
         >
-          Read the code
+          Load the code
         </Button>
       </div>
     </div>

@@ -89,7 +89,7 @@ function useEventOfRun(run: string | undefined, onFailed: (step: string) => void
   }, [data]);
   useEffect(() => {
     if (error !== null)
-      say({ title: "The event of the run could not be read", about: sentence(error) });
+      say({ title: "The event of the run could not be loaded", about: sentence(error) });
   }, [error]);
   return isLoading;
 }

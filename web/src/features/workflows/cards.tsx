@@ -53,7 +53,7 @@ export function Cards({
             current={open.startsWith("trigger")}
             icon={<Hand className="icon is-sm" aria-hidden="true" />}
             name="No trigger"
-            says="runs when you run it"
+            says="runs when you start it"
             onOpen={() => onOpen("trigger")}
           />
         )}
@@ -173,7 +173,7 @@ function StepCard({
           going?.running === name ? (
             <Mark status="running" says="running" />
           ) : (
-            <Mark status="queued" says="waits for its turn in the test" />
+            <Mark status="queued" says="waiting for its turn in the test" />
           )
         ) : (
           result !== undefined &&

@@ -31,28 +31,28 @@ export function ChangeFiles({ whole = false, onClose }: { whole?: boolean; onClo
     <Dialog
       open
       onClose={onClose}
-      title={whole ? "The workflow as files" : "The change as files"}
+      title={whole ? "The workflow as files" : "Changes as files"}
       about={base.name}
       size="wide"
     >
       <div className="dialog-body">
         {changes === undefined ? (
-          <p className="dim">Reading what is live…</p>
+          <p className="dim">Loading the live version…</p>
         ) : changes.length === 0 ? (
-          <p>The saved draft is what is live: no file changes.</p>
+          <p>The saved draft matches the live version. No file changes.</p>
         ) : (
           <>
             {whole ? (
               <p className="mid">
                 What <code className="mono">{line`millrace workflows pull ${base.name_slug}`}</code>{" "}
-                writes, of the saved draft. Secrets are not in them.
+                writes for the saved draft, without secrets.
               </p>
             ) : (
               <p className="mid">
-                {changes.length === 1 ? "This file differs" : "These files differ"} from what is
-                live. Put {changes.length === 1 ? "it" : "them"} into the project, and the next{" "}
-                <code className="mono">millrace apply</code> deploys the same. Secrets are not in
-                them.
+                {changes.length === 1 ? "This file differs" : "These files differ"} from the live
+                version. Copy {changes.length === 1 ? "it" : "them"} into the project, and the next{" "}
+                <code className="mono">millrace apply</code> deploys the same. They contain no
+                secrets.
               </p>
             )}
             {changes.map((change) => (
@@ -88,7 +88,7 @@ function File({ change, folder }: { change: FileChange; folder: string }) {
           </span>
         )}
       </div>
-      <DiffView before={before} after={after} label={`Changes of ${path}`} />
+      <DiffView before={before} after={after} label={`Changes in ${path}`} />
     </section>
   );
 }

@@ -37,21 +37,21 @@ export function ChangedElsewhereNotice({ error }: { error: ChangedElsewhere }) {
               </Button>
             ) : (
               <Button size="sm" look="primary" onClick={() => setDecides(true)}>
-                Decide on {plural(conflicts.length, "change")}…
+                Resolve {plural(conflicts.length, "change")}…
               </Button>
             )}
             <Button size="sm" onClick={() => builder.save.mutate({ over: error.record })}>
-              Save mine over it
+              Overwrite with mine
             </Button>
             <Button size="sm" onClick={() => builder.takeTheirs(error.record)}>
-              Take theirs
+              Use theirs
             </Button>
           </span>
         }
       >
         {conflicts.length === 0
-          ? "What you typed and what was saved there are different things: both fit."
-          : "Nothing was saved or deployed. What you typed is here still, and an undo brings it back where you take theirs."}
+          ? "Your changes and theirs do not overlap: both can be kept."
+          : "Nothing was saved or deployed. What you typed is still here. If you use theirs, Undo restores yours."}
         <Differences found={differences(error.record, base)} label="What was changed elsewhere" />
       </Banner>
       {decides && (
@@ -96,11 +96,11 @@ function Decide({
       foot={
         <>
           <span className="dim small grow">
-            What only one of you changed is kept from both. An undo brings yours back.
+            Changes that only one of you made are kept. Undo restores yours.
           </span>
           <CloseDialog />
           <Button look="primary" keys="mod+enter" onClick={submit}>
-            Keep what is chosen
+            Apply choices
           </Button>
         </>
       }
@@ -124,11 +124,11 @@ function Decide({
               </div>
               <div className="merge-sides">
                 <div className={chosen === "mine" ? "is-on" : undefined}>
-                  <p className="small dim">Yours, against what you both began from</p>
+                  <p className="small dim">Yours, compared with the common base</p>
                   <DiffView before={texts.base} after={texts.mine} label={`Your ${what}`} />
                 </div>
                 <div className={chosen === "theirs" ? "is-on" : undefined}>
-                  <p className="small dim">{by}, against the same</p>
+                  <p className="small dim">{by}, compared with the same</p>
                   <DiffView before={texts.base} after={texts.theirs} label={`${what} of ${by}`} />
                 </div>
               </div>

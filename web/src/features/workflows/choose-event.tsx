@@ -108,7 +108,9 @@ function Runs({ words, onChosen }: Chosen) {
       <ListState
         query={runs}
         what="The runs"
-        empty={<Empty title={words === "" ? "No run yet." : "No run has all of these words."} />}
+        empty={
+          <Empty title={words === "" ? "No runs yet." : "No run matches all of these words."} />
+        }
       >
         {(items) => (
           <ul className="add-list is-events" aria-label="Runs">
@@ -154,7 +156,7 @@ function Events({ source, words, onChosen }: Chosen & { source: string }) {
       <ListState
         query={events}
         what="The events"
-        empty={<Empty title={words === "" ? "No event yet." : "No event has this text."} />}
+        empty={<Empty title={words === "" ? "No events yet." : "No event contains this text."} />}
       >
         {(items, total) => (
           <>
@@ -219,7 +221,7 @@ function Refused({ error }: { error: Error | null }) {
   if (error === null) return null;
   return (
     <p role="alert" className="failed-text">
-      The event could not be read. {sentence(error)}
+      The event could not be loaded. {sentence(error)}
     </p>
   );
 }

@@ -23,7 +23,7 @@ export function ChooseSource({
       optional={false}
       hint={
         <>
-          Missing one?{" "}
+          Not in the list?{" "}
           <button type="button" className="link" onClick={onNew}>
             Deploy a new source…
           </button>
@@ -38,7 +38,7 @@ export function ChooseSource({
             label: name,
             note: active ? undefined : "off",
           }))}
-          placeholder={sources.length === 0 ? "No source yet" : "Choose a source"}
+          placeholder={sources.length === 0 ? "No sources yet" : "Choose a source"}
           value={value}
           onChange={onChange}
         />

@@ -113,7 +113,7 @@ export function optionsOf(words: readonly string[]): Parsed {
     let value = inline ?? "";
     if (takesValue.get(name) === true && inline === undefined) {
       const next = words[at + 1];
-      if (next === undefined) problem ??= `The option ${written} lacks its value.`;
+      if (next === undefined) problem ??= `The option ${written} has no value.`;
       value = next ?? "";
       at += 1;
     }

@@ -114,25 +114,19 @@ describe("a pasted line makes the request that curl makes", () => {
     [bs`curl.exe -X POST "${U}" -d "{\"a\":1}"`, { data: '{"a":1}' }],
     [`curl "${U}" -d "{""a"":""b""}"`, { data: '{"a":"b"}' }],
     [`curl ${U} -d '{"a":"","b":""}'`, { data: '{"a":"","b":""}' }],
-    [`curl --noproxy '*' -x http://proxy.example:1 ${U}`, { url: U, notes: ["Not taken: -x."] }],
+    [`curl --noproxy '*' -x http://proxy.example:1 ${U}`, { url: U, notes: ["Ignored: -x."] }],
     [
       `curl -k --proxy http://p.example --cert c.pem ${U}`,
-      { url: U, notes: ["Not taken: -k, --proxy, --cert."] },
+      { url: U, notes: ["Ignored: -k, --proxy, --cert."] },
     ],
-    [`curl ${U} https://b.example`, { url: U, notes: ["Only the first request is taken."] }],
+    [`curl ${U} https://b.example`, { url: U, notes: ["Only the first request is used."] }],
     [
       `curl ${U} --next -d x https://b.example`,
-      { url: U, method: "GET", notes: ["Only the first request is taken."] },
+      { url: U, method: "GET", notes: ["Only the first request is used."] },
     ],
-    [
-      `curl -H "Authorization: Bearer $TOKEN" ${U}`,
-      { notes: ["Write what $TOKEN stands for in its place."] },
-    ],
-    [
-      `curl ${U} && curl https://b.example`,
-      { url: U, notes: ["Only the first request is taken."] },
-    ],
-    [`curl ${U}\ncurl https://b.example`, { url: U, notes: ["Only the first request is taken."] }],
+    [`curl -H "Authorization: Bearer $TOKEN" ${U}`, { notes: ["Replace $TOKEN with its value."] }],
+    [`curl ${U} && curl https://b.example`, { url: U, notes: ["Only the first request is used."] }],
+    [`curl ${U}\ncurl https://b.example`, { url: U, notes: ["Only the first request is used."] }],
     [`curl -b a=1 -b b=2 ${U}`, { headers: { Cookie: "a=1; b=2" } }],
     [`curl -b a=1 -H 'Cookie: c=3' ${U}`, { headers: { Cookie: "c=3" } }],
     [
@@ -140,25 +134,25 @@ describe("a pasted line makes the request that curl makes", () => {
       {
         headers: {},
         notes: [
-          "Not taken: --digest.",
+          "Ignored: --digest.",
           "The user and the password are not sent: --digest is not Basic.",
         ],
       },
     ],
     [
       `curl --aws-sigv4 aws:amz:us-east-1:s3 --user AK:SK ${U}`,
-      { headers: {}, notes: expect.arrayContaining(["Not taken: --aws-sigv4."]) },
+      { headers: {}, notes: expect.arrayContaining(["Ignored: --aws-sigv4."]) },
     ],
     [
       `curl -F 'd={"a":1};type=application/json' ${U}`,
-      { notes: ["Not taken: type=application/json of d."] },
+      { notes: ["Ignored: type=application/json of d."] },
     ],
     [`export A=b\ncurl ${U}`, { url: U }],
     [`sudo -E /usr/bin/curl ${U}`, { url: U, notes: [] }],
     ["```bash\ncurl -d a=1 https://a.example/p\n```", { url: U, data: "a=1", notes: [] }],
     [
       `curl -H \u201cX: 1\u201d ${U}`,
-      { notes: expect.arrayContaining(["Write plain quotes and dashes in the place of \u201c."]) },
+      { notes: expect.arrayContaining(["Use plain quotes and dashes instead of \u201c."]) },
     ],
     [`curl ${U} -d @- <<'EOF'\na=$1\n&b=2\nEOF\n`, { url: U, data: "a=$1&b=2", notes: [] }],
     [`curl --json @- ${U} <<EOF\n{"a": 1}\nEOF`, { data: { a: 1 } }],
@@ -170,7 +164,7 @@ describe("a pasted line makes the request that curl makes", () => {
     ],
     [
       `curl --max-time 5 --resolve a.example:443:1.2.3.4 ${U}`,
-      { url: U, notes: ["Not taken: --resolve."] },
+      { url: U, notes: ["Ignored: --resolve."] },
     ],
   ])("%s", async (line, wanted) => {
     expect(isCurl(line)).toBe(true);
@@ -219,10 +213,10 @@ test("a password of another scheme than Basic is not in the step", () => {
 });
 
 test.each([
-  ["curl --version", "no address"],
+  ["curl --version", "no URL"],
   [`curl --flub x ${U}`, "--flub"],
   [`curl -s^ ${U}`, "-^"],
-  [`curl ${U} -d`, "-d lacks"],
+  [`curl ${U} -d`, "-d has no value"],
   ["curl ftp://a.example/x", "ftp://"],
   [`curl -d @body.json ${U}`, "@body.json"],
   [`curl -T a.txt ${U}`, "a.txt"],

@@ -41,16 +41,16 @@ export function curlStep(text: string): FromCurl {
     return {
       problem:
         given === undefined
-          ? "The curl line has no address."
-          : `The address ${given} is no http:// or https:// address.`,
+          ? "The curl command has no URL."
+          : `${given} is not an http:// or https:// URL.`,
     };
   }
   if (!asked.has("globoff") && /\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]/.test(given ?? "")) {
-    return { problem: `The address ${given} stands for several requests: paste one of them.` };
+    return { problem: `${given} stands for several requests: paste one of them.` };
   }
   if (asked.files.length > 0) {
     return {
-      problem: `${listed(asked.files)} cannot be read here: write the content into the line.`,
+      problem: `${listed(asked.files)} cannot be read here: write the content into the command.`,
     };
   }
   if (address.username !== "" || address.password !== "") {
@@ -60,13 +60,13 @@ export function curlStep(text: string): FromCurl {
     address.password = "";
   }
   const notes = [
-    ...(asked.untaken.length > 0 ? [`Not taken: ${listed(asked.untaken)}.`] : []),
-    ...(others.length > 0 || hasMore || hasSecond ? ["Only the first request is taken."] : []),
+    ...(asked.untaken.length > 0 ? [`Ignored: ${listed(asked.untaken)}.`] : []),
+    ...(others.length > 0 || hasMore || hasSecond ? ["Only the first request is used."] : []),
     ...(asked.scheme === undefined
       ? []
       : [`The user and the password are not sent: ${asked.scheme} is not Basic.`]),
-    ...(sign === undefined ? [] : [`Write plain quotes and dashes in the place of ${sign}.`]),
-    ...(expands.length > 0 ? [`Write what ${listed(expands)} stands for in its place.`] : []),
+    ...(sign === undefined ? [] : [`Use plain quotes and dashes instead of ${sign}.`]),
+    ...(expands.length > 0 ? [`Replace ${listed(expands)} with its value.`] : []),
   ];
   return { step: asked.step(urlOf(given ?? "", address, asked.query)), notes };
 }

@@ -113,7 +113,7 @@ export function DataPane({
       <div className="bld-event">
         <PaneHead
           title={earlier === undefined ? "Event" : "Earlier result"}
-          hint={earlier !== undefined ? undefined : test.isReading ? "being read" : event.from}
+          hint={earlier !== undefined ? undefined : test.isReading ? "loading" : event.from}
         >
           {before.length > 0 && (
             <Select
@@ -142,12 +142,12 @@ export function DataPane({
           hint={
             isTested ? (
               isRunning ? (
-                "runs now"
+                "running"
               ) : (
-                "under test"
+                "testing"
               )
             ) : pin !== undefined ? (
-              "pinned: tests take it as it is"
+              "pinned: tests use it instead of running"
             ) : said === undefined ? undefined : (
               <>
                 {said.says}, <When at={said.at} />
@@ -160,16 +160,16 @@ export function DataPane({
         {isTested ? (
           <Log
             lines={going.lines.filter((line) => line.step === of)}
-            label={`Log of ${of}`}
-            none={isRunning ? "It runs, and has logged nothing yet." : "It waits for its turn."}
+            label={`Logs of ${of}`}
+            none={isRunning ? "It is running. No log lines yet." : "It is waiting for its turn."}
           />
         ) : pinned !== undefined ? (
           pinned
         ) : said === undefined ? (
           <p className="bld-none dim">
             {step === undefined
-              ? "A step that you choose shows here what it gave."
-              : "Test the step to see what it gives."}
+              ? "Select a step to see its result."
+              : "Test the step to see its result."}
           </p>
         ) : (
           result

@@ -90,11 +90,11 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       ).then(
         ({ id }) =>
           say({
-            title: "The event is sent through it",
+            title: "The event was sent",
             about: builder.test.event.from,
             shape: "running",
             act: {
-              label: "Open the run",
+              label: "View run",
               onClick: () => void navigate({ to: "/runs/$id", params: { id } }),
             },
           }),
@@ -113,11 +113,11 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       ).then(
         (made) =>
           say({
-            title: "The failed runs are being finished",
-            about: `${mended.code} in ${base.name} is resolved, unless one of them fails with it again`,
+            title: "Finishing the failed runs",
+            about: `${mended.code} in ${base.name} is resolved unless one of them fails with it again`,
             shape: "running",
             act: {
-              label: "Watch",
+              label: "View replay",
               onClick: () => {
                 const id = "id" in made && typeof made.id === "string" ? made.id : "";
                 void navigate({ to: "/replays/$id", params: { id } });
@@ -175,7 +175,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
         deploy.reset();
         onClose();
       }}
-      title={first ? "Deploy" : `Deploy, against v${live?.version ?? "…"}`}
+      title={first ? "Deploy" : `Deploy, compared with v${live?.version ?? "…"}`}
       about={base.name}
       size="wide"
       typed={false}
@@ -202,9 +202,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
     >
       <div className="dialog-body">
         <DeployMissing />
-        {first && (
-          <p>From then on its triggers start runs. Until now nothing of it has run but tests.</p>
-        )}
+        {first && <p>Its triggers start runs once it is deployed. So far only tests have run.</p>}
         <Field label="Message" hint="Shown in the list of versions.">
           {(props) => (
             <Input
@@ -235,7 +233,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
           <VersionChanges
             before={live}
             after={next}
-            none="Nothing differs from what is live. A deploy makes a new version of it."
+            none="No changes from the live version. Deploying creates a new version of it."
           />
         )}
       </div>

@@ -12,7 +12,7 @@ import { useBuilder } from "./use-builder";
 
 const WHY: Readonly<Record<Dangling["why"], string>> = {
   missing: "no step has that name",
-  later: "it has not run by then",
+  later: "it runs later",
   off: "it is turned off",
 };
 
@@ -36,8 +36,12 @@ export function DeployMissing() {
         const lacks = [...accounts.map((name) => `the account ${name}`), ...values];
         if (lacks.length === 0) return null;
         return (
-          <Banner key={step.key} kind="waits" title={`${step.namespace} lacks ${lacks.join(", ")}`}>
-            It fails once it runs.
+          <Banner
+            key={step.key}
+            kind="waits"
+            title={`${step.namespace} is missing ${lacks.join(", ")}`}
+          >
+            It will fail when it runs.
           </Banner>
         );
       })}
@@ -56,7 +60,7 @@ export function DeployMissing() {
           ),
       )}
       {dangling.length > 0 && (
-        <Banner kind="waits" title="Steps read results that are not there">
+        <Banner kind="waits" title="Steps read results that do not exist">
           <ul>
             {dangling.map(({ step, reads, why }) => (
               <li key={`${step} ${reads}`}>

@@ -29,10 +29,10 @@ export function DeployThen({
   if (!isReal && !count) return null;
   return (
     <fieldset className="deploy-then">
-      <legend>Then</legend>
+      <legend>After the deploy</legend>
       {isReal && (
         <Choice
-          label={`send the chosen event through it: ${test.event.from}`}
+          label={`run it with the chosen event: ${test.event.from}`}
           checked={then.sends}
           onChange={(sends) => onThen({ ...then, sends })}
         />

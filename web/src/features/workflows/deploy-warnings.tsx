@@ -59,12 +59,12 @@ export function DeployWarnings({ changed }: { changed: ReadonlySet<string> }) {
   return (
     <>
       {doubtful.map(({ namespace, warnings }) => (
-        <Banner key={namespace} kind="waits" title={`${namespace} may not run as it is`}>
+        <Banner key={namespace} kind="waits" title={`${namespace} may not run`}>
           {(warnings ?? []).map((warning) => `In ${namespace} ${warning}.`).join(" ")}
         </Banner>
       ))}
       {refused.map(({ id, name, problem }) => (
-        <Banner key={id} kind="waits" title={`The account ${name} has to be connected again`}>
+        <Banner key={id} kind="waits" title={`The account ${name} needs to be reconnected`}>
           {problem !== null && `${problem} `}
           {used.get(id)?.join(", ")} {used.get(id)?.length === 1 ? "uses" : "use"} it.{" "}
           <Link to="/accounts" className="link">
@@ -74,7 +74,7 @@ export function DeployWarnings({ changed }: { changed: ReadonlySet<string> }) {
       ))}
       {failed.length > 0 && (
         <Banner kind="waits" title={`${namesOf(failed)} failed in the last test`}>
-          In its current form.
+          With the current code and props.
         </Banner>
       )}
       {untested.length > 0 && (
@@ -82,16 +82,17 @@ export function DeployWarnings({ changed }: { changed: ReadonlySet<string> }) {
           kind="waits"
           title={`${namesOf(untested)} ${isOne(untested) ? "is" : "are"} not tested`}
         >
-          No test has run since the last change.
+          No test since the last change.
         </Banner>
       )}
       {isObject(state.base.made_from) && (
         <Banner
           kind="waits"
-          title={`The project ${textOf(state.base.made_from.project) ?? ""} made this workflow`}
+          title={`Managed by project ${textOf(state.base.made_from.project) ?? ""}`}
         >
-          The next <code className="mono">millrace apply</code> undoes this deploy, unless the
-          project has the same: <em>The change as files</em> on the workflow's page gives them.
+          The next <code className="mono">millrace apply</code> overwrites this deploy unless the
+          project has the same changes. Export them with <em>Changes as files</em> on the workflow's
+          page.
         </Banner>
       )}
     </>

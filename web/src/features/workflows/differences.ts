@@ -73,7 +73,7 @@ export function differences(
     if (!oldNames.includes(name)) found.push({ step: name, kind: "removed", says: "removed" });
   }
   if (sharedOf(hadNames, oldNames) !== sharedOf(oldNames, hadNames)) {
-    found.push({ kind: "changed", says: "Steps in another order" });
+    found.push({ kind: "changed", says: "Step order changed" });
   }
   if (live.settings !== undefined && stable(live.settings) !== stable(draft.settings)) {
     const names = changesOf(objectOf(live.settings), objectOf(draft.settings)).map(({ name }) =>

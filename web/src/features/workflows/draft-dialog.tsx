@@ -27,7 +27,7 @@ export function DraftDialog({ onClose, onDeploy }: { onClose: () => void; onDepl
     <Dialog
       open
       onClose={onClose}
-      title={`Draft against v${live?.version ?? "…"}`}
+      title={`Draft compared with v${live?.version ?? "…"}`}
       about={base.name}
       size="wide"
       foot={
@@ -46,7 +46,7 @@ export function DraftDialog({ onClose, onDeploy }: { onClose: () => void; onDepl
           <VersionChanges
             before={live}
             after={typed(base, draft, saved)}
-            none="Nothing differs from what is live."
+            none="No changes from the live version."
           />
         )}
         {live === undefined &&
@@ -72,24 +72,24 @@ export function Discard({ onDone }: { onDone: () => void }) {
     onSuccess: (record) => {
       builder.read(record);
       onDone();
-      say({ title: "The draft is what is live", about: base.name });
+      say({ title: "The draft was discarded", about: base.name });
     },
   });
   return (
     <>
       <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
-        Discard the draft…
+        Discard draft…
       </Button>
       <Confirm
         open={asks}
         onClose={() => setAsks(false)}
         title="Discard the draft?"
-        act="Discard the draft"
+        act="Discard draft"
         busy={discard.isPending && "Discarding…"}
         error={discard.error === null ? undefined : sentence(discard.error)}
         onConfirm={() => discard.mutate()}
       >
-        <p>What differs from the live version is lost, here and on the server.</p>
+        <p>All changes since the live version are lost, here and on the server.</p>
       </Confirm>
     </>
   );

@@ -47,13 +47,13 @@ export function EventBar({ onTest }: { onTest: () => void }) {
   const reading = test.isReading ? READING : undefined;
   return (
     <div className="bld-event-bar">
-      <span className="dim only-wide">With event</span>
+      <span className="dim only-wide">Test event</span>
       <Menu
         label="Events"
         align="start"
         trigger={
           <button type="button" className="event-pick">
-            <span className="cut">{test.isReading ? "Reading the event…" : test.event.from}</span>
+            <span className="cut">{test.isReading ? "Loading the event…" : test.event.from}</span>
             <ChevronsUpDown className="icon is-sm" aria-hidden="true" />
           </button>
         }
@@ -109,7 +109,7 @@ function Progress({ going }: { going: Going }) {
         {going.stops
           ? "Stopping"
           : at === 0
-            ? "Test begins"
+            ? "Starting the test"
             : `${going.running}, ${at} of ${going.steps.length}`}
       </span>
       {seconds > 0 && `, ${seconds} s`}
@@ -161,22 +161,22 @@ function RunLive() {
     onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["runs"] });
       say({
-        title: `${state.base.name} runs`,
+        title: `${state.base.name} is running`,
         shape: "running",
         act: {
-          label: "Open the run",
+          label: "View run",
           onClick: () => void navigate({ to: "/runs/$id", params: { id: made.id } }),
         },
       });
     },
-    onError: (error) => say({ title: "Nothing was run", about: sentence(error) }),
+    onError: (error) => say({ title: "The run was not started", about: sentence(error) }),
   });
   if (state.base.deployment_id === null) return null;
   return (
     <Menu
       label="Runs"
       refused={refused}
-      trigger={<IconButton icon={ChevronDown} size="sm" label="Other runs" />}
+      trigger={<IconButton icon={ChevronDown} size="sm" label="More ways to run" />}
     >
       <MenuItem disabled={run.isPending} onSelect={() => run.mutate()}>
         Run the live version with this event
@@ -201,7 +201,7 @@ function Choices({ onAll }: { onAll: (of: string) => void }) {
       test.choose(await queries.fetchQuery(eventOfRunQuery(run)));
       name({ run });
     } catch (error) {
-      say({ title: "The event could not be read", about: sentence(error) });
+      say({ title: "The event could not be loaded", about: sentence(error) });
     }
   };
   return (
@@ -235,7 +235,7 @@ function Choices({ onAll }: { onAll: (of: string) => void }) {
           <span className="cut">{sample.from}</span>
         </MenuItem>
       ))}
-      {kept.length > 0 && <MenuHead>Kept by x-pd-notrigger</MenuHead>}
+      {kept.length > 0 && <MenuHead>Test requests</MenuHead>}
       {kept.map((event) => (
         <MenuItem
           key={event.id}
@@ -326,7 +326,7 @@ function EditEvent({ onClose }: { onClose: () => void }) {
     >
       <div className="dialog-body">
         <p className="mid">
-          What steps read as <code className="mono">steps.trigger.event</code>.
+          Steps read it as <code className="mono">steps.trigger.event</code>.
         </p>
         <Editor
           language="json"

@@ -34,7 +34,7 @@ export function ValueOfExpression({
   return (
     <output className="expr-value small" aria-label="Value">
       {large ? (
-        <span className="dim">The data at hand are too large: test the step to see the value.</span>
+        <span className="dim">The test data is too large. Test the step to see the value.</span>
       ) : error !== null ? (
         <span className="failed-text">{worded(sentence(error))}</span>
       ) : current === undefined ? (
@@ -42,7 +42,7 @@ export function ValueOfExpression({
       ) : "problem" in current ? (
         <span className="failed-text">{current.problem}</span>
       ) : "nothing" in current ? (
-        <span className="dim">undefined: the data at hand have no such value</span>
+        <span className="dim">undefined: the test data has no such value</span>
       ) : (
         <span className="mono wrap">
           {current.text}

@@ -44,7 +44,7 @@ const TAGS_SHOWN = 2;
 const COLUMNS: readonly Column[] = [
   { name: "state", label: "State" },
   { name: "starts", label: "Starts" },
-  { name: "runs", label: "Ended, 24 h" },
+  { name: "runs", label: "Runs, 24 h" },
   { name: "last", label: "Last run" },
   { name: "errors", label: "Errors" },
   { name: "changed", label: "Changed" },
@@ -117,7 +117,7 @@ export function WorkflowList({
             <button
               type="button"
               className="x"
-              aria-label="Remove the filter Tag"
+              aria-label="Clear filter Tag"
               onClick={() => onFilter({ q, state, tag: undefined })}
             >
               <X className="icon is-xs" aria-hidden="true" />
@@ -133,9 +133,9 @@ export function WorkflowList({
             shown.length === 0 && filtered.reads ? (
               <SkeletonRows height={ROW_HEIGHT} rows={6} />
             ) : shown.length === 0 ? (
-              <Empty title={`None of ${filtered.of} matches.`}>
+              <Empty title={`None of ${filtered.of} match.`}>
                 <Button onClick={() => onFilter({ q: "", state: undefined, tag: undefined })}>
-                  Remove the filter
+                  Clear filters
                 </Button>
               </Empty>
             ) : (
@@ -145,7 +145,7 @@ export function WorkflowList({
                     <th>Name</th>
                     <th className="c-state">State</th>
                     <th className="c-starts">Starts</th>
-                    <th className="c-runs">Ended, 24 h</th>
+                    <th className="c-runs">Runs, 24 h</th>
                     <th className="c-last">Last run</th>
                     <th className="c-errors">Errors</th>
                     <th className="is-right c-changed">Changed</th>
@@ -309,8 +309,11 @@ function NewLink() {
 
 function None() {
   return (
-    <Empty title="No workflow yet.">
-      <p>A workflow runs steps, your code or published actions, for each request, tick or event.</p>
+    <Empty title="No workflows yet.">
+      <p>
+        A workflow runs steps (your code or published actions) for each request, timer tick or
+        event.
+      </p>
       <NewLink />
     </Empty>
   );

@@ -32,7 +32,7 @@ export function DeployedElsewhere() {
         role="status"
         title={`Version ${live.version} was deployed by ${by} at ${minute(live.created_at * 1_000)}`}
       >
-        It is live since. Deploy shows what differs from it.
+        It is live now. Deploy shows the differences.
       </Banner>
     </div>
   );

@@ -94,7 +94,7 @@ function stepOf(
     if (mine === undefined && theirs === undefined) return undefined;
     // Removed on one side: a conflict only where the other side changed it.
     return pick<StepDraft | undefined>(
-      `${key} there`,
+      `${key} added`,
       `${base.namespace}: removed on one side, changed on the other`,
       { base, mine, theirs },
       (step) => (step === undefined ? "" : whole(step)),

@@ -112,8 +112,8 @@ describe("a draft", () => {
     };
     expect(lostOf(sent, was)).toEqual([]);
     expect(lostOf(sent, made)).toEqual([
-      "The HTTP trigger has a new address.",
-      "a lacks its secrets: token.",
+      "The HTTP trigger has a new URL.",
+      "a is missing its secrets: token.",
     ]);
     // A secret that the code asks for no more is not missed.
     expect(
@@ -157,9 +157,7 @@ describe("a draft", () => {
       { kind: "changed", says: "Settings changed: timeout ms" },
     ]);
     const turned = { triggers, settings, steps: [step("b", "1"), step("a", "1"), action] };
-    expect(differences(turned, live)).toEqual([
-      { kind: "changed", says: "Steps in another order" },
-    ]);
+    expect(differences(turned, live)).toEqual([{ kind: "changed", says: "Step order changed" }]);
   });
 });
 
@@ -181,7 +179,7 @@ test("a renamed step is told by what it runs, or by similar code at its place", 
   ).toEqual([
     { step: "check", was: "a", kind: "changed", says: "renamed from a, code changed" },
     { step: "b_2", was: "b", kind: "changed", says: "renamed from b" },
-    { kind: "changed", says: "Steps in another order" },
+    { kind: "changed", says: "Step order changed" },
   ]);
   expect(codeThatDiffers(live, draft)).toEqual([
     { title: "check", before: code("a();"), after: code("a(1);") },

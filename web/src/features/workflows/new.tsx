@@ -28,15 +28,15 @@ const ways: readonly { start: Start; name: string; says: string }[] = [
   {
     start: "http",
     name: "A request",
-    says: "Gets an address of its own; each request is an event.",
+    says: "Gets its own URL; each request is an event.",
   },
   {
     start: "timer",
     name: "A schedule",
-    says: "Every 15 minutes at first; any interval or cron line.",
+    says: "Every 15 minutes to start with; any interval or cron expression.",
   },
-  { start: "source", name: "Events of a source", says: "One that is deployed already." },
-  { start: "none", name: "Nothing yet", says: "You run it by hand, or choose later." },
+  { start: "source", name: "Events of a source", says: "A source that is already deployed." },
+  { start: "none", name: "Nothing yet", says: "Run it by hand, or choose later." },
 ];
 
 const isStart = (value: unknown): value is Start => ways.some(({ start }) => start === value);
@@ -140,7 +140,7 @@ export function NewWorkflow({
             </Field>
           </Fields>
           {make.error !== null && (
-            <Banner kind="failed" role="alert" title="The workflow was not made">
+            <Banner kind="failed" role="alert" title="The workflow was not created">
               {sentence(make.error)}
             </Banner>
           )}
@@ -150,13 +150,13 @@ export function NewWorkflow({
               size="lg"
               type="submit"
               refused={refused ?? needs}
-              busy={make.isPending && "Making…"}
+              busy={make.isPending && "Creating…"}
             >
-              Make workflow
+              Create workflow
             </Button>
           </div>
           <p className="small dim">
-            It is a draft with one step. Nothing runs before you deploy it.
+            Starts as a draft with one step. Nothing runs until you deploy it.
           </p>
         </div>
       </form>

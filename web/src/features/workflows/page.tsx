@@ -73,7 +73,10 @@ function Head() {
     if (builder.dirty) builder.saveNow().catch(() => undefined);
     else
       say({
-        title: builder.savedAt === undefined ? "All is saved" : `Saved ${minute(builder.savedAt)}`,
+        title:
+          builder.savedAt === undefined
+            ? "All changes are saved"
+            : `Saved ${minute(builder.savedAt)}`,
       });
   };
   useShortcuts({
@@ -278,16 +281,16 @@ function Notices() {
       {isObject(base.made_from) && (
         <div className="bld-notice">
           <Banner
-            title={`Made by the project ${textOf(base.made_from.project) ?? ""}`}
+            title={`Managed by project ${textOf(base.made_from.project) ?? ""}`}
             act={
               <Button size="sm" icon={FileDiff} onClick={() => setShowsFiles(true)}>
-                The change as files…
+                Changes as files…
               </Button>
             }
           >
-            The next <code className="mono">millrace apply</code> undoes what you change here,
-            unless <code className="mono">{textOf(base.made_from.path) ?? "its folder"}</code> says
-            the same.
+            The next <code className="mono">millrace apply</code> overwrites changes made here,
+            unless <code className="mono">{textOf(base.made_from.path) ?? "its folder"}</code> has
+            the same changes.
           </Banner>
         </div>
       )}
@@ -301,19 +304,19 @@ function Notices() {
           <Banner
             kind="waits"
             role="alert"
-            title={`This browser kept what you typed at ${minute(builder.older.at)}`}
+            title={`This browser kept unsaved changes from ${minute(builder.older.at)}`}
             act={
               <span className="row">
                 <Button size="sm" onClick={() => builder.settleOlder(true)}>
-                  Take it
+                  Restore
                 </Button>
                 <DiscardOlder of={builder.older} />
               </span>
             }
           >
             {builder.older.elsewhere
-              ? "In another tab, and it is not saved. What you take can be undone."
-              : "The draft on the server was changed since. What you take can be undone."}
+              ? "They were typed in another tab and are not saved. Restoring them can be undone."
+              : "The draft on the server has changed since. Restoring them can be undone."}
           </Banner>
         </div>
       )}
@@ -329,7 +332,7 @@ function DiscardOlder({ of }: { of: NonNullable<Builder["older"]> }) {
     const kept = keptOf(of.name)?.value;
     settleOlder(false);
     say({
-      title: `What you typed at ${minute(of.at)} is discarded`,
+      title: `Changes from ${minute(of.at)} were discarded`,
       act: {
         label: "Undo",
         onClick: () => {
@@ -341,7 +344,7 @@ function DiscardOlder({ of }: { of: NonNullable<Builder["older"]> }) {
   };
   return (
     <Button size="sm" look="quiet" onClick={discard}>
-      Discard it
+      Discard
     </Button>
   );
 }
@@ -382,11 +385,12 @@ function Leaving() {
       }}
     >
       <p>
-        The draft of {state.base.name} is not saved. This browser keeps what you typed, secrets not.
+        The draft of {state.base.name} is not saved. This browser keeps what you typed, except
+        secrets.
       </p>
       <p>
         <Button size="sm" look="quiet" onClick={blocker.proceed}>
-          Leave, and save it later
+          Leave and save later
         </Button>
       </p>
     </Confirm>

@@ -28,8 +28,8 @@ test("a whole workflow gives its steps; other text gives none", async () => {
   expect(found).toMatchObject({
     steps: [{ wish: "a", runs: { kind: "action", component: "http-send" }, props: { u: 1 } }],
     notes: [
-      "Not taken of the workflow: name.",
-      "Give the values that a had from the environment: t.",
+      "Ignored in the workflow: name.",
+      "Enter the values that a had from the environment: t.",
     ],
   });
   for (const text of ["hello: world", "steps: [1]", "code: [", "hello"])
@@ -82,10 +82,10 @@ steps:
   expect(found).toMatchObject({
     triggers: [timer, http],
     notes: [
-      "Not taken of the workflow: name, settings.",
-      "Give the secret of the HTTP trigger.",
+      "Ignored in the workflow: name, settings.",
+      "Enter the secret of the HTTP trigger.",
       "Add the trigger on the source orders.",
-      "Not taken of q: retries, timeout.",
+      "Ignored in q: retries, timeout.",
     ],
   });
   const has = { ...http, id: "hi_1" };

@@ -18,7 +18,7 @@ export type Pasted =
   { steps: PastedStep[]; triggers?: TriggerDraft[]; notes: string[] } | { problem: string };
 
 const NO_STEP =
-  "It is no step: copy one here, a workflow's YAML, a component's code or address, or a curl line.";
+  "This is not a step. Copy a step, a workflow's YAML, a component's code or URL, or a curl command.";
 
 export async function pastedSteps(text: string): Promise<Pasted> {
   const curl = await import("./curl");
@@ -50,7 +50,7 @@ async function stepsOfYaml(text: string): Promise<Pasted | undefined> {
   });
   if (files.length > 0) {
     return {
-      problem: `The code is in ${files.join(", ")}: paste what the file holds, or bring the folder with millrace apply.`,
+      problem: `The code is in ${files.join(", ")}: paste what the file holds, or deploy the folder with millrace apply.`,
     };
   }
   const steps = given.flatMap(stepOf);
@@ -63,7 +63,7 @@ async function stepsOfYaml(text: string): Promise<Pasted | undefined> {
     steps,
     triggers: triggers.flatMap(({ trigger }) => trigger ?? []),
     notes: [
-      ...(rest.length === 0 ? [] : [`Not taken of the workflow: ${rest.join(", ")}.`]),
+      ...(rest.length === 0 ? [] : [`Ignored in the workflow: ${rest.join(", ")}.`]),
       ...triggers.flatMap(({ note }) => note ?? []),
       ...notes,
     ],
@@ -81,12 +81,12 @@ async function readYaml(text: string): Promise<{ value: unknown } | { problem: s
   }
   if (others.length > 0) {
     const count = others.length + 1;
-    return { problem: `It holds ${count} documents, divided by ---: paste them one by one.` };
+    return { problem: `It has ${count} documents, separated by ---. Paste them one by one.` };
   }
   try {
     return { value: document?.toJS() };
   } catch {
-    return { problem: "This YAML repeats its anchors too often." };
+    return { problem: "This YAML expands its anchors too often." };
   }
 }
 
@@ -141,10 +141,10 @@ function notesOfStep(given: unknown): string[] {
     isFromEnvironment(value) ? [name] : [],
   );
   return [
-    ...(rest.length === 0 ? [] : [`Not taken of ${of}: ${rest.join(", ")}.`]),
+    ...(rest.length === 0 ? [] : [`Ignored in ${of}: ${rest.join(", ")}.`]),
     ...(values.length === 0
       ? []
-      : [`Give the values that ${of} had from the environment: ${values.join(", ")}.`]),
+      : [`Enter the values that ${of} had from the environment: ${values.join(", ")}.`]),
   ];
 }
 
@@ -158,7 +158,7 @@ function pastedTrigger(given: unknown): { trigger?: TriggerDraft; note?: string 
       const isOpen = type === "none" || type === "api_key";
       return {
         trigger: { kind: "http", id: undefined, auth },
-        ...(isOpen ? {} : { note: "Give the secret of the HTTP trigger." }),
+        ...(isOpen ? {} : { note: "Enter the secret of the HTTP trigger." }),
       };
     }
     case "timer":
@@ -178,7 +178,7 @@ function pastedTrigger(given: unknown): { trigger?: TriggerDraft; note?: string 
       return { note: `Add the trigger on the source ${textOf(trigger.source) ?? "yourself"}.` };
     }
     default:
-      return { note: `Not taken: a trigger of the type ${String(trigger.type)}.` };
+      return { note: `Ignored: a trigger of the type ${String(trigger.type)}.` };
   }
 }
 

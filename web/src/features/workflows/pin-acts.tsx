@@ -86,16 +86,16 @@ function EditPin({ step, onClose }: { step: StepDraft; onClose: () => void }) {
         <>
           <CloseDialog />
           <Button look="primary" keys="mod+enter" refused={problem} onClick={take}>
-            Pin it
+            Pin
           </Button>
         </>
       }
     >
       <div className="dialog-body">
         <p className="small dim">
-          Tests take it in the place of running <span className="mono">{step.namespace}</span>.{" "}
-          <span className="mono">$return_value</span> is what the step returns; other names are what
-          it exports.
+          Tests use it instead of running <span className="mono">{step.namespace}</span>.{" "}
+          <span className="mono">$return_value</span> is the value that the step returns; other
+          names are its exports.
         </p>
         <Editor
           language="json"

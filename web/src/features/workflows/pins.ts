@@ -58,7 +58,7 @@ export function pinFrom(text: string): { pin: JsonObject } | { problem: string }
   const result = readJson(text);
   if ("problem" in result) return result;
   if (isObject(result.value)) return { pin: result.value };
-  return { problem: 'A result is an object of what the step exports: {"$return_value": 1}.' };
+  return { problem: 'A result is an object with what the step exports: {"$return_value": 1}.' };
 }
 
 /**

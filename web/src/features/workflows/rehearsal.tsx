@@ -129,16 +129,16 @@ export function Rehearsal({ steps, renames }: { steps: readonly unknown[]; renam
         </Button>
         <span className="small dim" role="status">
           {rehearse.isSuccess && rehearse.data === 0
-            ? "No event came yet that could be rehearsed with."
+            ? "No recorded events to rehearse with yet."
             : rows.length > 0
-              ? `${count("same", "throws-too")} same, ${count("differs", "passes")} differ, ${plural(count("throws", "refused"), "throws now", "throw now")}${count("stops") === 0 ? "" : `, ${plural(count("stops"), "stops", "stop")} before a step that has nothing recorded`}`
+              ? `${count("same", "throws-too")} same, ${count("differs", "passes")} differ, ${plural(count("throws", "refused"), "throws now", "throw now")}${count("stops") === 0 ? "" : `, ${plural(count("stops"), "stops", "stop")} before a step without a recorded result`}`
               : pinned.size === 0
                 ? "Test runs of the draft. Nothing is deployed."
-                : `Test runs of the draft. ${[...pinned].join(", ")} ${pinned.size === 1 ? "gives" : "give"} what they recorded, and where nothing is recorded the rehearsal stops. Other code runs.`}
+                : `Test runs of the draft. ${[...pinned].join(", ")} ${pinned.size === 1 ? "uses its" : "use their"} recorded results; where there is none, the rehearsal stops. Other code runs.`}
         </span>
       </div>
       {rehearse.error !== null && (
-        <Banner kind="failed" role="alert" title="The events could not be read">
+        <Banner kind="failed" role="alert" title="The events could not be loaded">
           {sentence(rehearse.error)}
         </Banner>
       )}

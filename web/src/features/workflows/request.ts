@@ -71,7 +71,7 @@ export function lostOf(sent: Draft, record: Content): string[] {
   const isNew = ({ kind, id }: TriggerDraft, at: number) =>
     kind === "http" && id !== undefined && objectOf(record.triggers[at]).id !== id;
   return [
-    ...(sent.triggers.some(isNew) ? ["The HTTP trigger has a new address."] : []),
+    ...(sent.triggers.some(isNew) ? ["The HTTP trigger has a new URL."] : []),
     ...sent.steps.flatMap(({ namespace, props, sealed }) => {
       const now = saved.find((step) => step.namespace === namespace);
       const lost = (sealed?.names ?? []).filter(
@@ -80,7 +80,7 @@ export function lostOf(sent: Draft, record: Content): string[] {
           now?.sealed.includes(name) === false &&
           now.defs.some((def) => def.name === name),
       );
-      return lost.length === 0 ? [] : [`${namespace} lacks its secrets: ${lost.join(", ")}.`];
+      return lost.length === 0 ? [] : [`${namespace} is missing its secrets: ${lost.join(", ")}.`];
     }),
   ];
 }

@@ -31,8 +31,8 @@ export const LIMITS: readonly Limit[] = [
 
 export const SWITCHES = [
   { name: "auto_retry", label: "Retry failed steps" },
-  { name: "error_notification", label: "Mail about errors" },
-  { name: "keep_data", label: "Keep events, results and logs of runs" },
+  { name: "error_notification", label: "Mail on errors" },
+  { name: "keep_data", label: "Store events, results and logs of runs" },
 ] as const;
 
 type Saved = { name: string; tags: readonly string[]; settings: object; note?: string | null };

@@ -30,7 +30,7 @@ export function WorkflowSettings() {
   const form = useSettingsForm();
   const { textOf, set } = form;
   const wrong = LIMITS.find(({ name }) => !/^\d*(\.\d+)?$/.test(textOf(name).trim()));
-  const stop = refused ?? (wrong === undefined ? form.refused : `${wrong.label}: no number.`);
+  const stop = refused ?? (wrong === undefined ? form.refused : `${wrong.label}: not a number.`);
   const field = form.error instanceof ApiError ? form.error.field : undefined;
   return (
     <form
@@ -52,7 +52,7 @@ export function WorkflowSettings() {
         </Field>
         <Field
           label="Tags"
-          hint="Separated by commas. Lists can be filtered by a tag."
+          hint="Separated by commas. The list can be filtered by tag."
           error={field === "tags" ? form.error?.message : undefined}
         >
           {(control) => (
@@ -65,7 +65,7 @@ export function WorkflowSettings() {
         </Field>
         <Field
           label="Note"
-          hint="For everybody who works on the workflow."
+          hint="Shown to everyone who works on the workflow."
           error={field === "note" ? form.error?.message : undefined}
         >
           {(control) => (
@@ -85,7 +85,7 @@ export function WorkflowSettings() {
             hint={hint}
             error={
               wrong?.name === name
-                ? `“${textOf(name)}” is no number.`
+                ? `“${textOf(name)}” is not a number.`
                 : field === `settings.${name}`
                   ? form.error?.message
                   : undefined
@@ -152,16 +152,17 @@ function Delete() {
     onSuccess: () => {
       builder.forget();
       void queries.invalidateQueries({ queryKey: ["workflows"] });
-      say({ title: `${base.name} is deleted` });
+      say({ title: `${base.name} was deleted` });
       void navigate({ to: "/workflows", ignoreBlocker: true });
     },
   });
   return (
     <div className="danger-zone">
       <div className="grow">
-        <p className="name">Delete the workflow</p>
+        <p className="name">Delete this workflow</p>
         <p className="mid small">
-          Its addresses and schedules end. Runs that wait or pause are cancelled. Its history stays.
+          Its URLs and schedules stop working. Queued and paused runs are cancelled. Its history is
+          kept.
         </p>
       </div>
       <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
@@ -177,7 +178,7 @@ function Delete() {
         error={remove.error === null ? undefined : sentence(remove.error)}
         onConfirm={() => remove.mutate()}
       >
-        <p>Its addresses, its schedules and its draft go.</p>
+        <p>Its URLs, its schedules and its draft are deleted.</p>
         <WouldGo kind="workflow" id={base.id} />
       </Confirm>
     </div>

@@ -51,16 +51,16 @@ export function SourceEvents({ source, eventName }: { source: string; eventName:
       const event = whole.find((each) => each.id === id);
       if (event !== undefined) test.choose(eventOfSource(event));
     } catch (error) {
-      say({ title: "The event could not be read", about: sentence(error) });
+      say({ title: "The event could not be loaded", about: sentence(error) });
     }
   };
   const wrong = gone ?? error;
   const again = () => Promise.all([readSource(), readEvents()]);
   return (
     <section className="src-events" aria-label="Events of the source">
-      <PaneHead title="Events" hint={events === undefined ? undefined : "live, the newest first"}>
+      <PaneHead title="Events" hint={events === undefined ? undefined : "live, newest first"}>
         <Link to="/sources/$id" params={{ id: source }} className="link small">
-          Open the source
+          Open source
         </Link>
       </PaneHead>
       {wrong !== null && <ReadFailed what="The source" error={wrong} again={again} />}
@@ -83,7 +83,7 @@ export function SourceEvents({ source, eventName }: { source: string; eventName:
                   {textOf(metadata.summary) ?? <span className="dim">no summary</span>}
                 </span>
                 <span className="small dim">
-                  {test.event.id === id ? "tested with" : "Test with it"}
+                  {test.event.id === id ? "tested with" : "Test with this"}
                 </span>
               </button>
             </li>
@@ -103,14 +103,14 @@ function NoEvent({ source }: { source: Source }) {
   const run = useMutation({
     mutationFn: () =>
       data(client.POST("/v1/sources/{id}/run", { params: { path: { id: source.id } }, body: {} })),
-    onSuccess: () => say({ title: `${source.name} runs`, shape: "running" }),
-    onError: (error) => say({ title: "Nothing was run", about: sentence(error) }),
+    onSuccess: () => say({ title: `${source.name} is running`, shape: "running" }),
+    onError: (error) => say({ title: "The run was not started", about: sentence(error) }),
   });
   if (endpoint !== undefined) {
     const curl = line`curl ${endpoint} -H 'Content-Type: application/json' -d '{"hello": "world"}'`;
     return (
       <div className="bld-none">
-        <p className="mid">No event yet. Send it something:</p>
+        <p className="mid">No events yet. Send it a request:</p>
         <ShellBlock text={curl} />
       </div>
     );
@@ -119,8 +119,8 @@ function NoEvent({ source }: { source: Source }) {
     <div className="bld-none">
       <p className="mid">
         {source.active
-          ? "No event yet. It emits when its time comes, or when you run it now."
-          : (source.inactive_reason ?? "No event yet: the source is off.")}
+          ? "No events yet. It emits on schedule, or when you run it now."
+          : (source.inactive_reason ?? "No events yet. The source is off.")}
       </p>
       <div>
         <Button
@@ -130,7 +130,7 @@ function NoEvent({ source }: { source: Source }) {
           busy={run.isPending && "Running…"}
           onClick={() => run.mutate()}
         >
-          Run the source now
+          Run now
         </Button>
       </div>
     </div>

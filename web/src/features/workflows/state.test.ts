@@ -141,7 +141,7 @@ test("saves elsewhere are one named step of an undo that does not take them back
   state = reduced(state, { type: "follow", record: record({ b: "2" }) });
   expect(state.history.past.map(({ says }) => says)).toEqual([
     "remove a",
-    "take what was saved elsewhere",
+    "use the draft saved elsewhere",
   ]);
   expect(reduced(state, { type: "undo" }).history.now).toBe(now);
 });

@@ -61,7 +61,7 @@ export function begin(base: Workflow, kept: Draft | undefined): State {
     base,
     saved,
     names: namesOf(saved),
-    history: kept === undefined ? history : edited(history, kept, "what was typed before"),
+    history: kept === undefined ? history : edited(history, kept, "restore unsaved changes"),
     revision: 0,
     refusal: undefined,
   };
@@ -141,7 +141,7 @@ export function reduced(state: State, act: Act): State {
       const next = begin(act.record, undefined);
       return {
         ...next,
-        history: edited(history, next.saved, "take the other draft"),
+        history: edited(history, next.saved, "use the other draft"),
         revision: state.revision + 1,
       };
     }
@@ -155,7 +155,7 @@ export function reduced(state: State, act: Act): State {
         history:
           history.past.length === 0
             ? begun(saved)
-            : edited(history, saved, "take what was saved elsewhere", "elsewhere"),
+            : edited(history, saved, "use the draft saved elsewhere", "elsewhere"),
         revision: state.revision + 1,
         refusal: undefined,
       };
@@ -165,7 +165,7 @@ export function reduced(state: State, act: Act): State {
         base: act.record,
         saved: act.theirs,
         names: namesOf(act.theirs),
-        history: edited(history, act.draft, "take both drafts"),
+        history: edited(history, act.draft, "merge both drafts"),
         revision: state.revision + 1,
         refusal: undefined,
       };

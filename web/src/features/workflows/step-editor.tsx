@@ -69,7 +69,7 @@ export function StepEditor(given: StepGiven) {
       </div>
       {refusal !== undefined && (
         <div className="bld-wrong">
-          <Banner kind="failed" role="alert" title="The server refused this step">
+          <Banner kind="failed" role="alert" title="The server rejected this step">
             {refusal.message}
           </Banner>
         </div>
@@ -81,8 +81,8 @@ export function StepEditor(given: StepGiven) {
             role="alert"
             title={
               test.said(step.key)?.says === "run"
-                ? "It threw in this run"
-                : "It threw in the last test"
+                ? "This step failed in this run"
+                : "This step failed in the last test"
             }
           >
             <span className="mono">
@@ -126,7 +126,7 @@ function Failing({ step }: { step: string | undefined }) {
             search={(had) => ({ ...had, run: group.last_run_id })}
             className={buttonClass({ size: "sm" })}
           >
-            Take the newest event
+            Use the newest event
           </Link>
         }
       >
@@ -194,14 +194,14 @@ function Props({
   if (error !== null) {
     return <ReadFailed what="The action" error={error} again={again} />;
   }
-  if (defs === undefined) return <p className="bld-none dim">Reading the action…</p>;
+  if (defs === undefined) return <p className="bld-none dim">Loading the action…</p>;
   if (defs.length === 0 || target === undefined) {
     return (
       <div className="bld-none">
         <p className="mid">
           {step.runs.kind === "action"
             ? "This action has no props."
-            : "The code declares no props. What it declares under props is asked for here once the draft is saved:"}
+            : "The code declares no props. Declared props appear here once the draft is saved:"}
         </p>
         {step.runs.kind === "code" && (
           <pre className="code">{`props: {\n  token: { type: "string", secret: true },\n}`}</pre>
@@ -289,7 +289,7 @@ function Code({
     <>
       {!own && (
         <p className="bld-note small">
-          The code of a published action. Add a step of your own code to change what it does.
+          The code of a published action is read-only. Add a code step to write your own.
         </p>
       )}
       <Editor

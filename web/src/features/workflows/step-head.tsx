@@ -54,9 +54,9 @@ export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "on
       </Button>
       {at > 0 && (
         <Menu
-          label="Other tests"
+          label="More tests"
           refused={refused}
-          trigger={<IconButton icon={ChevronDown} label="Other tests" />}
+          trigger={<IconButton icon={ChevronDown} label="More tests" />}
         >
           <MenuItem
             disabled={!alone || test.run.isPending}
@@ -65,7 +65,7 @@ export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "on
           >
             {alone
               ? "Test this step alone"
-              : "Test this step alone, once those before have results"}
+              : "Test this step alone (earlier steps need results first)"}
           </MenuItem>
         </Menu>
       )}
@@ -119,7 +119,7 @@ export function Name({ step, onRename }: { step: StepDraft; onRename: (name: str
         mono
         small
         autoFocus
-        aria-label="Name of the step"
+        aria-label="Step name"
         aria-invalid={problem === undefined ? undefined : true}
         aria-describedby="step-name-problem"
         value={text}

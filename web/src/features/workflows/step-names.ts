@@ -18,7 +18,7 @@ export function nameProblem(
 ): string | undefined {
   const { namespace } = step;
   if (steps.some((other) => other.key !== step.key && other.namespace === namespace)) {
-    return `Another step is named ${namespace}.`;
+    return `Another step is already named ${namespace}.`;
   }
   if (
     namespace === "trigger" ||

@@ -47,7 +47,10 @@ export function StepSettings({ step }: { step: StepDraft }) {
     <div className="bld-none">
       <Fields refused={refused}>
         <SwitchRow label="Runs" checked={!disabled} onChange={set} />
-        <Field label="Note" hint="For whoever reads the step: part of the version, and never run.">
+        <Field
+          label="Note"
+          hint="For readers of the step. It is part of the version, and never runs."
+        >
           {(control) => (
             <TextArea
               {...control}
@@ -60,20 +63,22 @@ export function StepSettings({ step }: { step: StepDraft }) {
         </Field>
       </Fields>
       <p className="small mid">
-        A step that is off is passed over: <code className="mono">steps.{namespace}</code> is not
-        there for those after it. Its code and values stay.
+        A step that is off is skipped: <code className="mono">steps.{namespace}</code> does not
+        exist for later steps. Its code and values are kept.
       </p>
       <dl className="facts">
-        <Fact name="Takes at most">
+        <Fact name="Timeout">
           {duration(numberOf(settings.timeout_ms) ?? TIMEOUT_MS)}, all steps together
         </Fact>
         <Fact name="Memory">{numberOf(settings.memory_mb) ?? MEMORY_MB} MiB</Fact>
-        <Fact name="Where it throws">
-          {settings.auto_retry === undefined ? "the run fails" : "it is run again, later each time"}
+        <Fact name="On error">
+          {settings.auto_retry === undefined
+            ? "the run fails"
+            : "the step is retried, with backoff"}
         </Fact>
       </dl>
       <p className="small dim">
-        These are of the whole workflow:{" "}
+        These apply to the whole workflow:{" "}
         <Link to="/workflows/$id/settings" params={{ id }} className="link">
           change them in its settings
         </Link>

@@ -6,7 +6,7 @@ import { clock } from "~/ui/format";
 import type { StepDraft, TriggerDraft } from "./model";
 
 /** Said where a test is asked for before its event is here. */
-export const READING = "The event is still being read.";
+export const READING = "The event is still loading.";
 
 export type TestEvent = {
   /** Where it is from, in words. */

@@ -22,7 +22,7 @@ import { sourceNamesQuery } from "./queries";
 import { SourceEvents } from "./source-events";
 import { useBuilder } from "./use-builder";
 
-const TIMER = propsOf([{ name: "timer", type: "$.interface.timer", label: "Ticks" }]);
+const TIMER = propsOf([{ name: "timer", type: "$.interface.timer", label: "Runs" }]);
 
 export function TriggerEditor({
   at,
@@ -73,7 +73,7 @@ export function TriggerEditor({
       </div>
       {refusal !== undefined && (
         <div className="bld-wrong">
-          <Banner kind="failed" role="alert" title="The server refused this trigger">
+          <Banner kind="failed" role="alert" title="The server rejected this trigger">
             {refusal.message}
           </Banner>
         </div>
@@ -81,7 +81,7 @@ export function TriggerEditor({
       <div className="bld-panel scroll">
         {trigger === undefined && (
           <p className="bld-none mid">
-            Nothing starts this workflow by itself. Add a trigger, or run it by hand.
+            No trigger starts this workflow. Add one, or run it by hand.
           </p>
         )}
         {trigger?.kind === "http" && <Http trigger={trigger} refused={refused} onChange={set} />}
@@ -178,10 +178,10 @@ type HttpTrigger = Extract<TriggerDraft, { kind: "http" }>;
 type SourceTrigger = Extract<TriggerDraft, { kind: "source" }>;
 
 const AUTHS = [
-  ["none", "Anybody"],
-  ["bearer", "Who has a token"],
-  ["signature", "Who signs the body"],
-  ["api_key", "An API key of the organization"],
+  ["none", "Anyone"],
+  ["bearer", "Requests with a token"],
+  ["signature", "Requests with a signed body"],
+  ["api_key", "Requests with an API key of the organization"],
 ] as const;
 
 function Http({
@@ -204,10 +204,10 @@ function Http({
   return (
     <div className="bld-props form-grid">
       {address === undefined ? (
-        <p className="mid">It gets its address once the draft is saved.</p>
+        <p className="mid">It gets its URL once the draft is saved.</p>
       ) : (
         <>
-          <Field label="Address" hint={addressHint(base)}>
+          <Field label="URL" hint={addressHint(base)}>
             {({ id }) => (
               <div className="row">
                 <output id={id} className="endpoint mono">
@@ -236,8 +236,8 @@ function Http({
             label={kind === "bearer" ? "Token" : "Secret"}
             hint={
               was === kind
-                ? "One is set. Leave this empty to keep it; nobody can read it back."
-                : "Nobody can read it back once it is saved."
+                ? "A value is set. Leave this empty to keep it; it cannot be read back."
+                : "It cannot be read back once it is saved."
             }
           >
             {(control) => (
@@ -257,7 +257,7 @@ function Http({
         {kind === "signature" && (
           <Field
             label="Header"
-            hint="Empty: signatures of Standard Webhooks. Else the header with the HMAC-SHA256 of the body, such as x-hub-signature-256."
+            hint="If empty, signatures of Standard Webhooks. Otherwise the header with the HMAC-SHA256 of the body, such as x-hub-signature-256."
           >
             {(control) => (
               <Input
@@ -286,9 +286,9 @@ function curlTo(address: string, kind: string): CommandLine {
 
 function addressHint(base: { deployment_id: string | null; active: boolean }): string | undefined {
   if (base.deployment_id === null)
-    return "It answers from the first deploy on. Until then, test with the sample or an edited copy of it.";
-  if (!base.active) return "The workflow is off: requests are refused.";
-  return "A request with the header x-pd-notrigger: 1 is kept as an event to test with, and runs nothing.";
+    return "It accepts requests from the first deploy on. Until then, test with the sample or an edited copy of it.";
+  if (!base.active) return "The workflow is off. Requests are rejected.";
+  return "A request with the header x-pd-notrigger: 1 is stored as a test request and starts no run.";
 }
 
 function Source({
@@ -316,7 +316,7 @@ function Source({
             onChange={(item) => onChange({ ...trigger, id: item?.key ?? "" }, "choose a source")}
             onNew={onNew}
           />
-          <Field label="Channel" hint="Empty: the default one, where $emit names none.">
+          <Field label="Channel" hint="If empty, the default channel, for $emit without a name.">
             {(control) => (
               <Input
                 {...control}

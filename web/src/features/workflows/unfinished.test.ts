@@ -42,7 +42,7 @@ test("what is plainly not whole yet says so", async () => {
   const timer = { kind: "timer", id: undefined, seconds: undefined, zone: "UTC" } as const;
   for (const cron of [undefined, " "])
     expect(await unfinished({ triggers: [{ ...timer, cron }], steps: [] })).toBe(
-      "a schedule needs its times",
+      "a schedule needs an interval or a cron expression",
     );
   const every = { ...timer, seconds: 60, cron: undefined };
   expect(await unfinished({ triggers: [every], steps: [] })).toBeUndefined();

@@ -17,9 +17,11 @@ export async function unfinished(
   if (draft.triggers.some((each) => each.kind === "source" && each.id === "")) {
     return "a trigger needs its source";
   }
-  if (draft.triggers.some(isTimerWithoutTimes)) return "a schedule needs its times";
+  if (draft.triggers.some(isTimerWithoutTimes))
+    return "a schedule needs an interval or a cron expression";
   for (const step of draft.steps) {
-    if (nameProblem(draft.steps, step) !== undefined) return `the name ${step.namespace} cannot be`;
+    if (nameProblem(draft.steps, step) !== undefined)
+      return `${step.namespace} is not a valid name`;
     const invalid = invalidIn([step]);
     if (invalid !== undefined) return invalid;
     for (const text of textsOf(step.props)) {

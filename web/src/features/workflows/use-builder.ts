@@ -177,7 +177,7 @@ export function useBuilderState(workflow: Workflow) {
     },
     onSuccess: ({ record, sent }) => {
       const lost = lostOf(sent, record);
-      if (lost.length > 0) say({ title: "Not all came back", about: lost.join(" ") });
+      if (lost.length > 0) say({ title: "Some changes were not restored", about: lost.join(" ") });
       const saved = { type: "saved", record, sent } as const;
       act(saved);
       // Who waited for this save goes on before the page is drawn with it.
@@ -291,12 +291,12 @@ export function useBuilderState(workflow: Workflow) {
 
   function stuckOf(): string | undefined {
     if (!dirty || save.isPending || refused !== undefined) return undefined;
-    if (older !== undefined) return "decide above about what was kept";
+    if (older !== undefined) return "first restore or discard the kept changes above";
     if (failed?.error instanceof ChangedElsewhere) return "it was changed elsewhere";
     if (isSignedOut(failed?.error)) return SIGNED_OUT;
-    if (connection !== null) return "no connection, it is saved once there is one";
-    if (isRefused) return "the server refused it";
-    if (failed !== undefined && failed.draft === now) return "the server failed, it is tried again";
+    if (connection !== null) return "no connection; it is saved once there is one";
+    if (isRefused) return "the server rejected it";
+    if (failed !== undefined && failed.draft === now) return "the server failed; trying again";
     return held?.draft === now ? held.why : undefined;
   }
 
@@ -322,7 +322,7 @@ export function useBuilderState(workflow: Workflow) {
     /** Takes what was kept over an older draft, or discards it. */
     settleOlder(take: boolean) {
       if (older === undefined) return;
-      if (take) act({ type: "edit", draft: older.draft, says: "what was typed before" });
+      if (take) act({ type: "edit", draft: older.draft, says: "restore unsaved changes" });
       forget(older.name);
       setOlder(undefined);
     },

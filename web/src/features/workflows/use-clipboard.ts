@@ -44,7 +44,7 @@ export function useClipboard(
       else {
         onPaste(pasted);
         if (pasted.notes.length > 0)
-          say({ title: "Not all was pasted", about: pasted.notes.join(" ") });
+          say({ title: "Some of it was not pasted", about: pasted.notes.join(" ") });
       }
     };
     const onPasted = (event: ClipboardEvent) => void paste(event);

@@ -28,7 +28,7 @@ export function useSettingsForm() {
     onSaved: () =>
       say({
         title: "Saved",
-        about: "Limits come into force with the next deploy.",
+        about: "Limits take effect with the next deploy.",
         shape: "succeeded",
       }),
   });

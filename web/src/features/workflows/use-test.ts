@@ -147,7 +147,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
       of.kind === "all"
         ? "test of all steps"
         : of.kind === "alone"
-          ? "test of it alone"
+          ? "test of this step"
           : `test up to ${sent.steps[to]?.namespace}`;
     // Until the run is over, and where it was stopped, what did not run to its end is as it was.
     const isStopped = run.status === "cancelled";

@@ -64,7 +64,7 @@ function CodeChanges({ before, after }: { before: readonly unknown[]; after: rea
   return codeThatDiffers(before, after).map((change) => (
     <section key={change.title} className="deploy-code">
       <h3 className="mono">{change.title}</h3>
-      <DiffView before={change.before} after={change.after} label={`Changes of ${change.title}`} />
+      <DiffView before={change.before} after={change.after} label={`Changes in ${change.title}`} />
     </section>
   ));
 }

@@ -24,7 +24,7 @@ export function VersionTags({ onDeploy }: { onDeploy: () => void }) {
           type="button"
           className="tag-link"
           aria-haspopup="dialog"
-          aria-label={`draft, ${changes} against v${live.version}`}
+          aria-label={`draft, ${changes} from v${live.version}`}
           onClick={() => setShows(true)}
         >
           <Tag kind="draft">

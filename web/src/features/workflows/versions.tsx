@@ -41,8 +41,8 @@ export function VersionList({ compared, onCompare }: Props) {
         query={deployments}
         what="The versions"
         empty={
-          <Empty title="Nothing was deployed yet.">
-            <p>Each deploy makes a version that never changes, and that you can go back to.</p>
+          <Empty title="No deployments yet.">
+            <p>Each deploy creates an immutable version that you can roll back to.</p>
           </Empty>
         }
       >
@@ -81,7 +81,7 @@ function Changes({ before, after }: { before: string; after: string }) {
   const other = useQuery(deploymentQuery(base.id, after));
   return (
     <BothVersions before={one} after={other}>
-      {(before, after) => <VersionChanges before={before} after={after} none="Nothing differs." />}
+      {(before, after) => <VersionChanges before={before} after={after} none="No differences." />}
     </BothVersions>
   );
 }
@@ -115,7 +115,7 @@ function Back({ to, onClose }: { to: Deployment; onClose: () => void }) {
       onClose();
       say({
         title: `Version ${deployment.version} is live`,
-        about: `with what v${to.version} holds`,
+        about: `with the contents of v${to.version}`,
         shape: "succeeded",
       });
     },

@@ -38,7 +38,7 @@ export function WaitForNext() {
     setBefore(undefined);
     test.choose(event);
     name(event.run === undefined ? {} : { run: event.id });
-    say({ title: "An event came", about: event.from, shape: "succeeded" });
+    say({ title: "An event arrived", about: event.from, shape: "succeeded" });
   };
   useEffect(() => {
     if (ofRun !== undefined) take.current(ofRun);
@@ -47,7 +47,7 @@ export function WaitForNext() {
     if (ofRequest !== undefined) take.current(keptEvent(ofRequest));
   }, [ofRequest]);
   if (draft.triggers.length === 0) return null;
-  const says = waits ? "Waiting, press to stop" : "Wait for the next";
+  const says = waits ? "Waiting, press to stop" : "Wait for the next event";
   return (
     <Button
       size="sm"
@@ -71,9 +71,9 @@ function whyNothingComes(
 ): string | undefined {
   if (base.deployment_id === null) {
     const what = triggers.some(({ kind }) => kind === "http")
-      ? "The address takes requests from the first deploy on"
-      : "Events come from the first deploy on";
+      ? "The URL accepts requests from the first deploy on"
+      : "Events arrive after the first deploy";
     return `${what}. Deploy the draft; until then, edit a copy of the event.`;
   }
-  return base.active ? undefined : "The workflow is off, and takes nothing. Switch it on.";
+  return base.active ? undefined : "The workflow is off and accepts no events. Switch it on.";
 }

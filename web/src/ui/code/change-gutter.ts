@@ -11,9 +11,9 @@ const WAIT_MS = 150;
 const setMarks = StateEffect.define<readonly ChangedLine[]>();
 
 const words = {
-  new: "New against what is live",
-  changed: "Changed against what is live",
-  gone: "Lines of what is live are gone here",
+  new: "Added since the live version",
+  changed: "Changed since the live version",
+  gone: "Lines of the live version were removed here",
 } as const;
 
 class Mark extends GutterMarker {

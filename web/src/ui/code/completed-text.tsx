@@ -41,7 +41,7 @@ export function CompletedText({ value, onText, known, onBlur, onKeyDown, ...rest
     // As it is typed: the browser can undo it.
     document.execCommand("insertText", false, bracket ?? label);
   };
-  /** Acts on a key of the list; false for keys that are not its own. */
+  /** Actions for a key of the list; false for keys that are not its own. */
   const act = (event: KeyboardEvent): boolean => {
     if (found === undefined || event.ctrlKey || event.metaKey || event.altKey) return false;
     const { at, options } = found;
@@ -80,7 +80,7 @@ export function CompletedText({ value, onText, known, onBlur, onKeyDown, ...rest
         }}
       />
       {found !== undefined && (
-        <div ref={list} id={id} role="listbox" aria-label="Names that fit" className="completions">
+        <div ref={list} id={id} role="listbox" aria-label="Matching names" className="completions">
           {found.options.map((option, index) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles keys for the option that it names
             <div
@@ -101,7 +101,7 @@ export function CompletedText({ value, onText, known, onBlur, onKeyDown, ...rest
         </div>
       )}
       <span className="sr" role="status">
-        {found !== undefined && `${found.options.length} fit, arrows choose, Enter takes`}
+        {found !== undefined && `${found.options.length} found. Arrows to choose, Enter to insert.`}
       </span>
     </div>
   );

@@ -15,7 +15,7 @@ it("names the place and the reason", () => {
 
 it("refuses a number that would be another one", () => {
   expect(readPlainJson('{"id": 9007199254740993}')).toEqual({
-    problem: "9007199254740993 is too large for a number. Allowed: the same in quotes, as text.",
+    problem: "9007199254740993 is too large for a number. Put it in quotes, as text.",
   });
   expect(readPlainJson("[1e400]")).toHaveProperty("problem");
   expect(readPlainJson('{"id": "9007199254740993", "n": 0.5}')).toEqual({

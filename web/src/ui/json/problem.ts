@@ -18,7 +18,7 @@ export function readPlainJson(text: string): { value: unknown } | { problem: str
   if ("problem" in result) return result;
   const changed = changedNumber(text);
   if (changed === undefined) return { value: JSON.parse(text) };
-  return { problem: `${changed} is too large for a number. Allowed: the same in quotes, as text.` };
+  return { problem: `${changed} is too large for a number. Put it in quotes, as text.` };
 }
 
 /** Line and column of a place in a text, both from 1. */

@@ -78,10 +78,10 @@ export function JsonRow({
       {cut !== undefined && (
         <span className="json-note">
           {cut.bytes !== undefined
-            ? `cut by the server, ${bytes(cut.bytes)} in all`
+            ? `truncated by the server, ${bytes(cut.bytes)} in all`
             : cut.chars !== undefined
-              ? `cut by the server, ${plural(cut.chars, "character")} in all`
-              : "too long to be kept"}
+              ? `truncated by the server, ${plural(cut.chars, "character")} in all`
+              : "too long to be stored"}
         </span>
       )}
       {moment !== undefined && <span className="json-note">{momentText(moment)}</span>}

@@ -117,7 +117,7 @@ export function Tree(given: TreeProps) {
     if (await copyText(valueText(target))) say({ title: "Value copied" });
   };
 
-  /** Acts on a key; false for keys that are not the tree's. */
+  /** Actions for a key; false for keys that are not the tree's. */
   const act = (key: string, at: Row): boolean => {
     switch (key) {
       case "ArrowDown":
@@ -263,8 +263,8 @@ export function Tree(given: TreeProps) {
             keys="shift+y"
           />
           <Menu
-            label="More to copy"
-            trigger={<IconButton icon={Ellipsis} size="sm" label="More to copy" />}
+            label="More copy options"
+            trigger={<IconButton icon={Ellipsis} size="sm" label="More copy options" />}
           >
             <MenuItem onSelect={() => void copyText(jqPath(active === null ? [] : row.path))}>
               Copy the path for jq
@@ -300,7 +300,7 @@ function Detail({ row }: { row: Row }) {
   if (image !== undefined) {
     return (
       <div className="json-detail">
-        <img src={image} alt={`What is at ${pathText("", row.path)}`} />
+        <img src={image} alt={`Value at ${pathText("", row.path)}`} />
       </div>
     );
   }

@@ -19,9 +19,9 @@ export function LanguageStatus({
     <div className="editor-status small">
       <span role="status" className="cut">
         {problems === "failed" ? (
-          <span className="dim">Types are not available; completion is by the data at hand.</span>
+          <span className="dim">Types are not available; completion uses the test data.</span>
         ) : first === undefined ? (
-          <span className="dim">No problem. Types from this event.</span>
+          <span className="dim">No problems. Types come from this event.</span>
         ) : (
           <button type="button" className="link" onClick={() => onShow(first)}>
             {plural(problems.length, "problem")}, line {first.line}
