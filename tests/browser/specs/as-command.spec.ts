@@ -2,9 +2,13 @@
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
 import { send, step, workflow } from "../fixtures/workflows.ts";
 
-const PAGES = [
-  "/", "/accounts", "/apps", "/apps?q=slack", "/components", "/data", "/listeners", "/mail", "/map", "/registries", "/replays", "/settings", "/settings/audit",
-  "/settings/domains", "/settings/keys", "/settings/members", "/settings/oauth-clients", "/settings/system", "/sources", "/sources/new", "/webhooks", "/workflows", "/workflows/new",
+/** Pages by their titles. */
+const PAGES: readonly (readonly [address: string, title: string])[] = [
+  ["/accounts", "Accounts"], ["/apps", "Apps"], ["/apps?q=slack", "Apps"], ["/components", "Components"], ["/data", "Data"], ["/listeners", "Listeners"],
+  ["/mail", "Mail"], ["/map", "Map"], ["/registries", "Registries"], ["/replays", "Replays"], ["/settings", "Organization"], ["/settings/audit", "Audit log"],
+  ["/settings/domains", "Domains"], ["/settings/keys", "API keys"], ["/settings/members", "Members"], ["/settings/oauth-clients", "OAuth clients"],
+  ["/settings/system", "System"], ["/sources", "Sources"], ["/sources/new", "New source"], ["/webhooks", "Webhooks"], ["/workflows", "Workflows"],
+  ["/workflows/new", "New workflow"],
 ];
 
 test("lists, Home, settings and a new source are also commands, and the server answers them", async ({ page, server }) => {
@@ -12,22 +16,27 @@ test("lists, Home, settings and a new source are also commands, and the server a
   const run = await send(server, made, { n: 1 });
   const component = await server.call<{ id: string }>("POST", "/components", { component_code: `export default { name: "Orders", version: "1", type: "source", run() {} };` });
   const dialog = page.getByRole("dialog", { name: "As command" });
-  for (const address of [...PAGES, `/runs/compare?a=${run}&b=${run}`, `/sources?action=create&component=${component.id}`]) {
-    await page.goto(address);
+  const commands = new Set<string>();
+  await page.goto("/");
+  const open = [["/", "Home"], ...PAGES, [`/runs/compare?a=${run}&b=${run}`, "Compare runs"], [`/sources?action=create&component=${component.id}`, "Deploy Orders"]] as const;
+  for (const [address, title] of open) {
+    // Within the application: to load it anew for each page would take most of the time of this test.
+    await page.evaluate((to) => history.pushState({}, "", to), address);
+    await expect(page).toHaveTitle(new RegExp(`^${title}\\b`));
     await page.getByRole("button", { name: "As command" }).click();
     await expect(dialog.locator("pre").first()).toBeVisible();
-    const commands = await dialog.locator("pre").allTextContents();
-    for (const text of commands) {
-      expect(text).toMatch(/^(millrace|curl) /);
-      const read = /^curl '?(http[^\s']+)/.exec(text)?.[1];
-      if (read === undefined) continue;
-      const answer = await fetch(read, { headers: { authorization: `Bearer ${server.key}` } });
-      expect(`${answer.status} ${read}`).toBe(`200 ${read}`);
-    }
+    for (const text of await dialog.locator("pre").allTextContents()) commands.add(text);
     if (address === "/sources") await expectAccessible(page);
     await page.keyboard.press("Escape");
     await expect(dialog).toHaveCount(0);
   }
+  await Promise.all([...commands].map(async (text) => {
+    expect(text).toMatch(/^(millrace|curl) /);
+    const read = /^curl '?(http[^\s']+)/.exec(text)?.[1];
+    if (read === undefined) return;
+    const answer = await fetch(read, { headers: { authorization: `Bearer ${server.key}` } });
+    expect(`${answer.status} ${read}`).toBe(`200 ${read}`);
+  }));
 });
 
 test("the link of a run names its organization", async ({ page, server, context }) => {
