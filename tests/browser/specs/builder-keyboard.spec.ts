@@ -120,8 +120,8 @@ test("from the first visit on, a workflow is built, broken, mended, finished and
   await expect(page.getByRole("heading", { name: "Workflows", exact: true })).toBeVisible();
   await enter(page, page.getByRole("link", { name: "Labels by hand" }));
   await enter(page, page.getByRole("link", { name: "Versions" }));
-  await enter(page, button(page, "Go back to v1…"));
-  await expect(page.getByRole("dialog", { name: "Go back to v1?" })).toBeVisible();
+  await enter(page, button(page, "Roll back to v1…"));
+  await expect(page.getByRole("dialog", { name: "Roll back to v1?" })).toBeVisible();
   await press(page, "ControlOrMeta+Enter");
   await expect(page.getByText("v3 live")).toBeVisible();
   await expect(page.getByRole("table", { name: "Versions" })).toContainText("Orders without an address");

@@ -10,7 +10,7 @@ test("a deploy warns of steps that were not tested, and sends the chosen event a
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("n: 2");
   await write(page, "label", step("return steps.trigger.event.body.to?.name ?? 'nobody';"));
   await page.keyboard.press("ControlOrMeta+Shift+d");
-  const dialog = page.getByRole("dialog", { name: "Deploy, against v1" });
+  const dialog = page.getByRole("dialog", { name: "Deploy, compared with v1" });
   await expect(dialog).toContainText("label is not tested");
   await expectAccessible(page);
   await page.keyboard.press("Escape");
@@ -19,7 +19,7 @@ test("a deploy warns of steps that were not tested, and sends the chosen event a
   await page.keyboard.press("ControlOrMeta+Shift+d");
   await expect(dialog.getByRole("checkbox", { name: /^finish the 2 runs that failed at label/ })).toBeVisible();
   await expect(dialog).not.toContainText("not tested");
-  await dialog.getByRole("checkbox", { name: /^send the chosen event/ }).click();
+  await dialog.getByRole("checkbox", { name: /^run it with the chosen event/ }).click();
   await dialog.getByRole("checkbox", { name: /^finish the 2 runs/ }).click();
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(page.getByText("v2 live")).toBeVisible();
@@ -44,7 +44,7 @@ test("a replay of an error's runs says why the error stays open, or offers to re
   await expect(page.getByText("The error is still open")).toBeVisible();
   await expectAccessible(page);
   await page.getByRole("button", { name: "Resolve" }).click();
-  await expect(page.getByText("It opens again if a run fails with it.")).toBeVisible();
+  await expect(page.getByText("It reopens if a run fails with it.")).toBeVisible();
 });
 
 test("the event of the run that the address names is there before anything is tested, and rehearsals do not fill the choice of events", async ({ page, server }) => {

@@ -136,8 +136,8 @@ test("a source, a workflow on it, a broken step, the mend, fix and finish, and b
 
   // And back, all the same.
   await page.goto(`/workflows/${id}/versions`);
-  await page.getByRole("button", { name: "Go back to v1…" }).click();
-  await page.getByRole("button", { name: "Go back to v1", exact: true }).click();
+  await page.getByRole("button", { name: "Roll back to v1…" }).click();
+  await page.getByRole("button", { name: "Roll back to v1", exact: true }).click();
   await expect(page.getByText("v3 live")).toBeVisible();
   await picture(page, "versions");
   await page.goto("/");

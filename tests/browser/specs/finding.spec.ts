@@ -36,7 +36,7 @@ test("the palette finds every kind of record by words of its name, and by its id
   await find(source.id);
   await expect(palette.getByRole("option", { name: "Harbour orders source" })).toBeVisible();
   await find("nobody is called so");
-  await expect(palette.getByText("Nothing is called like that.")).toBeVisible();
+  await expect(palette.getByText("No matches.")).toBeVisible();
 });
 
 test("what is typed before the palette is there is not lost", async ({ page, server }) => {
@@ -95,7 +95,7 @@ test("a delete says by name and number what goes with it", async ({ page, server
 
   await page.goto(`/workflows/${listener.id}/settings`);
   await page.getByRole("button", { name: "Delete workflow…" }).click();
-  await expect(page.getByRole("dialog").getByRole("list", { name: "Also affected" })).toContainText("1 run that waits is cancelled");
+  await expect(page.getByRole("dialog").getByRole("list", { name: "Also affected" })).toContainText("1 waiting run is cancelled");
 });
 
 test("Enter takes the first source that is found, and else the first example", async ({ page }) => {

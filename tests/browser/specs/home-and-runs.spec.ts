@@ -188,12 +188,12 @@ test("a page whose data is long in coming says so, and is no empty page", async 
     await route.continue();
   });
   await page.goto(`/sources/${source.id}/configure`);
-  await expect(page.getByText("The server has not answered yet.")).toBeVisible();
+  await expect(page.getByText("Still waiting for the server")).toBeVisible();
   const way = page.getByRole("navigation", { name: "Breadcrumb" });
   await expect(way.getByRole("link", { name: "Sources" })).toBeVisible();
   answer();
   await expect(page.getByRole("heading", { name: "Slow to read" })).toBeVisible();
-  await expect(page.getByText("The server has not answered yet.")).toHaveCount(0);
+  await expect(page.getByText("Still waiting for the server")).toHaveCount(0);
 });
 
 test("'the seventh tab never loads': eight tabs are live by one stream, and another one takes over when its tab closes", async ({ page, context, server }) => {

@@ -81,7 +81,7 @@ test("a list that its filters left empty says how many there are, and removes th
   await page.goto(`/runs?owner=${made.id}&took=minute&age=week`);
   await expect(page.getByText(/^None of [\d,]+ runs? (or more )?matches\.$/)).toBeVisible();
   await expectAccessible(page);
-  await page.getByRole("button", { name: "Remove 1 min or longer" }).click();
+  await page.getByRole("button", { name: "Clear 1 min or longer" }).click();
   await expect(page.getByRole("table", { name: "Runs" }).getByRole("row")).toHaveCount(3);
   await expect(page).not.toHaveURL(/took/);
 });

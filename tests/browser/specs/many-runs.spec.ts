@@ -38,7 +38,7 @@ test("runs are filtered by chips, and those chosen are replayed or cancelled wit
   await page.reload();
   await expect(page.getByRole("button", { name: "Time: last 24 h" })).toBeVisible();
   await expect(rows).toHaveCount(3);
-  await page.getByRole("button", { name: "Remove the filter Error" }).click();
+  await page.getByRole("button", { name: "Clear filter Error" }).click();
   await expect(rows).toHaveCount(5);
 
   // Two of those that are shown, by the keys.

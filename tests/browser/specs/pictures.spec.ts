@@ -51,7 +51,7 @@ const dialogs = (made: Shop): View[] => [
   ["webhook-new", "/webhooks", press(/New webhook/)],
   ["as-command", `/runs/${made.failed}`, press("As command")],
   ["compare-versions", `/sources/${made.timer}/versions`, press(/^Compare v1/)],
-  ["go-back", `/sources/${made.timer}/versions`, press("Go back to v1…")],
+  ["go-back", `/sources/${made.timer}/versions`, press("Roll back to v1…")],
   ["columns", "/runs", press("Columns")],
   ["handle-errors", `/errors/${made.group}`, press("Handle these with a workflow…")],
   ["as-json", `/sources/${made.source}/configure`, press("Show as JSON")],

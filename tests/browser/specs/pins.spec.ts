@@ -26,7 +26,7 @@ test("a result is pinned, edited as JSON and taken off; tests take it as it is",
     await page.keyboard.insertText(text);
   };
   await type("[1]");
-  await expect(dialog.getByText("A result is an object of what the step exports")).toBeVisible();
+  await expect(dialog.getByText("A result is an object with what the step exports")).toBeVisible();
   await expectAccessible(page);
   await type('{ "$return_value": { "street": "Harbour 9" } }');
   await page.keyboard.press("ControlOrMeta+Enter");

@@ -76,7 +76,7 @@ test("options come by pages and by search; their errors are asked again; what ta
   await expect.poll(stored).toMatchObject({ sheet: "sheet_Suppliers", region: "north", shelf: "B2" });
 });
 
-test("a component says its props anew: what was typed stays, and what is optional was unpublished again", async ({ page, server }) => {
+test("a component says its props anew: what was typed stays, and what is optional is taken away again", async ({ page, server }) => {
   const made = await server.call<{ id: string }>("POST", "/sources", { name: "Says anew", component_code: code });
   await page.goto(`/sources/${made.id}/configure`);
   await page.getByLabel("Region").fill("south");

@@ -69,7 +69,7 @@ test("'durability is a claim': where the server ended within a step, the run's p
   await expect.poll(async () => (await runs())[0]?.status, { timeout: 60_000 }).toBe("succeeded");
   await page.goto(`/runs/${(await runs())[0]?.id}`);
   const times = page.getByRole("region", { name: "Timeline" });
-  await expect(times).toContainText("ended in slow. 1 result before it was kept, and it ran again.");
+  await expect(times).toContainText("exited in slow. 1 result before it was kept, and it ran again.");
   await expect(times.getByRole("button", { name: /slow/ })).toContainText("attempt 2");
   await expectAccessible(page);
 });

@@ -27,20 +27,20 @@ test("a run is replayed with what is live, with its own version or with the draf
   const code = live.dialog.getByRole("radiogroup", { name: "Code" });
   await expect(code.getByRole("radio")).toHaveCount(3);
   await expect(code.getByRole("radio", { name: /^Live v2/ })).toBeChecked();
-  await expect(live.dialog.getByRole("figure", { name: "Difference of say" })).toContainText("second");
+  await expect(live.dialog.getByRole("figure", { name: "Differences in say" })).toContainText("second");
   await expectAccessible(page);
   await live.go.click();
   expect((await result()).steps[0]?.exports.$return_value).toBe("second 7");
 
   const original = await replay("Replay from the trigger with v1");
   await original.dialog.getByRole("radio", { name: /^Original v1/ }).click();
-  await expect(original.dialog.getByRole("figure", { name: "Difference of say" })).toHaveCount(0);
+  await expect(original.dialog.getByRole("figure", { name: "Differences in say" })).toHaveCount(0);
   await original.go.click();
   expect((await result()).steps[0]?.exports.$return_value).toBe("first 7");
 
   const draft = await replay("Replay from the trigger with the draft");
   await draft.dialog.getByRole("radio", { name: /^Draft/ }).click();
-  await expect(draft.dialog.getByRole("figure", { name: "Difference of say" })).toContainText("third");
+  await expect(draft.dialog.getByRole("figure", { name: "Differences in say" })).toContainText("third");
   await draft.dialog.getByRole("radio", { name: /^Edited/ }).click();
   const event = draft.dialog.getByRole("textbox", { name: "Event" });
   const type = async (text: string) => {

@@ -124,7 +124,7 @@ test("a connection that the walls refused stands under the error with what opens
   await expect(error).toContainText("Connection to 10.1.2.3:5432 refused: a private address");
   await expect(error).toContainText("--egress-allow 10.1.2.3:5432");
   await expect(error.getByRole("button", { name: "Copy the flag" })).toBeVisible();
-  await expect(error).toContainText("Also refused: Refused first");
+  await expect(error).toContainText("Also rejected: Refused first");
   await expect(error).toContainText("Seen 1 time, first");
   await expectAccessible(page);
 });
@@ -145,10 +145,10 @@ test("an error event whose results were cut is loaded whole from the run that fa
   await expect.poll(async () => (await runs()).length).toBe(1);
   await page.goto(`/runs/${(await runs())[0]?.id}?step=%24trigger`);
   const tree = page.getByRole("tree", { name: "Event" });
-  await expect(tree).toContainText("cut by the server");
+  await expect(tree).toContainText("truncated by the server");
   await expectAccessible(page);
   await page.getByRole("button", { name: "Load all" }).click();
   await expect(tree).toContainText("the end of it");
-  await expect(tree).not.toContainText("cut by the server");
+  await expect(tree).not.toContainText("truncated by the server");
   await expect(page.getByRole("button", { name: "Load all" })).toHaveCount(0);
 });

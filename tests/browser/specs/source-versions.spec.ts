@@ -44,11 +44,11 @@ test("a change of a source shows its difference first, makes a version with a me
   await expectAccessible(page);
   await page.keyboard.press("Escape");
 
-  await page.getByRole("button", { name: "Go back to v1…" }).click();
-  const back = page.getByRole("dialog", { name: "Go back to v1?" });
+  await page.getByRole("button", { name: "Roll back to v1…" }).click();
+  const back = page.getByRole("dialog", { name: "Roll back to v1?" });
   await expect(back.getByRole("list", { name: "Changed values" })).toContainText(/shelf\W*B2\W+A1/);
   await expect(back.getByRole("figure", { name: "Code changes" })).toContainText("rows: 1");
-  await back.getByRole("button", { name: "Go back to v1", exact: true }).click();
+  await back.getByRole("button", { name: "Roll back to v1", exact: true }).click();
   await expect(rows.nth(1)).toHaveText(/v4live.*Back to version 1/);
   const now = await server.call<Source>("GET", `/sources/${made.id}`);
   expect([now.configured_props.shelf, now.sealed_props]).toEqual(["A1", []]);

@@ -22,7 +22,7 @@ test("'two people, one draft': different changes are kept both, and each same on
   await theirs("return 1;", "return 'theirs';");
   await write(page, "one", step("return 'mine';"));
   const alert = page.getByRole("alert").filter({ hasText: "This draft was changed elsewhere" });
-  await expect(alert).toContainText("both fit");
+  await expect(alert).toContainText("both can be kept");
   await expectAccessible(page);
   await alert.getByRole("button", { name: "Keep both" }).click();
   await expect(alert).toBeHidden();
@@ -34,7 +34,7 @@ test("'two people, one draft': different changes are kept both, and each same on
   // Now both change the same step: each sees how it was and what it became.
   await theirs("return 'of them';", "return 'theirs';");
   await write(page, "one", step("return 'of me';"));
-  await alert.getByRole("button", { name: "Decide on 1 change…" }).click();
+  await alert.getByRole("button", { name: "Resolve 1 change…" }).click();
   const dialog = page.getByRole("dialog", { name: "Changed by both" });
   await expect(dialog.getByRole("figure", { name: "Your one: code" })).toContainText("of me");
   await expect(dialog.getByRole("figure", { name: /^one: code of/ })).toContainText("of them");

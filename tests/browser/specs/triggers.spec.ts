@@ -99,12 +99,12 @@ test("waiting for the next request: a draft says what to do first, and a request
   await page.goto(`/workflows/${draft.id}/edit`);
   const wait = page.getByRole("button", { name: "Wait for the next event" });
   await wait.hover();
-  await expect(page.getByText("takes requests from the first deploy on. Deploy the draft")).toBeVisible();
+  await expect(page.getByText("accepts requests from the first deploy on. Deploy the draft")).toBeVisible();
   await expect(wait).toHaveAttribute("aria-disabled", "true");
 
   const made = await workflow(server, "Kept for tests", { one: code });
   await page.goto(`/workflows/${made.id}/edit?step=trigger`);
-  await expect(page.getByText("x-pd-notrigger: 1 is kept as an event to test with")).toBeVisible();
+  await expect(page.getByText("x-pd-notrigger: 1 is stored as a test request")).toBeVisible();
   await wait.click();
   await expect(page.getByRole("button", { name: "Waiting, press to stop" })).toBeVisible();
   await expectAccessible(page);

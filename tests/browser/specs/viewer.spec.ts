@@ -13,13 +13,13 @@ import { expect, test } from "../fixtures/test.ts";
 
 /** Words that an act begins with which changes something; `test, 2 steps` is the name of a run. */
 const changes =
-  /^(new|make|add|save|deploy|delete|remove(?! the filter)|rename|invite|connect|reconnect|disconnect|publish|unpublish|replay|retry|cancel|resume|run now|run the|test(?!, \d+ step)|roll back|go back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit a|edit the|attach|detach|pin|unpin|send|bring|update|end|move|duplicate|turn|withdraw|schedule|rss)\b/i;
+  /^(new|create|make|add|save|deploy|delete|remove(?! the filter)|rename|invite|connect|reconnect|disconnect|publish|unpublish|replay|retry|cancel|resume|run now|run the|test(?!, \d+ step)|roll back|go back|discard|upload|revoke|rotate|resolve|ignore|reopen|edit a|edit the|attach|detach|pin|unpin|send|bring|update|end|move|duplicate|turn|withdraw|schedule|rss)\b/i;
 
 /** Fields that choose what is shown. */
-const reads = /search|filter|words|^step$|^who$|^data shown$|^registry$|^code of|keys that begin|^from|^until|^select|wrap|levels?$|follow/i;
+const reads = /search|filter|words|^step$|^actor$|^data shown$|^registry$|^code of|keys that start|^from|^until|^select|wrap|levels?$|follow/i;
 
 /** What a role does not see because the server does not tell it: who is invited, and what the server is made of. */
-const toldToOwners = /^(withdraw the invitation|look now|role of)/i;
+const toldToOwners = /^(revoke the invitation|run checks|role of)/i;
 
 /** Not there, or, of sessions, not there for a browser that a key signs in. */
 const isGone = (name: string): boolean => ["gone", "not-there", "sessions"].includes(name);
@@ -80,7 +80,7 @@ function faultsOf(name: string, offered: readonly Control[], ofOwner: readonly C
 const leaves = /sign out|end this session/i;
 
 /** The same on every page. */
-const once = /^(as command|tree|text|path|value|copy.*|columns|more to copy)$/i;
+const once = /^(as command|tree|text|path|value|copy.*|columns|more copy options)$/i;
 
 /** Presses what is not locked on the page that the viewer has open, and returns what is offered there that changes something. */
 async function press(viewer: Page, name: string, address: string, offered: readonly Control[], pressed: Set<string>): Promise<string[]> {

@@ -95,7 +95,7 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await page.getByRole("link", { name: "Edit", exact: true }).click();
   await write(page, "code", greet(`"everybody"`));
   await page.keyboard.press("ControlOrMeta+Shift+d");
-  const dialog = page.getByRole("dialog", { name: "Deploy, against v1" });
+  const dialog = page.getByRole("dialog", { name: "Deploy, compared with v1" });
   await expect(dialog.getByRole("list", { name: "Changes" })).toContainText("code: code changed");
   await expect(dialog.getByRole("figure", { name: "Changes in code" })).toContainText("everybody");
   await expectAccessible(page);
@@ -103,8 +103,8 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(page.getByText("v2 live")).toBeVisible();
   await page.getByRole("link", { name: "Versions" }).click();
-  await page.getByRole("button", { name: "Go back to v1…" }).click();
-  await page.getByRole("button", { name: "Go back to v1", exact: true }).click();
+  await page.getByRole("button", { name: "Roll back to v1…" }).click();
+  await page.getByRole("button", { name: "Roll back to v1", exact: true }).click();
   await expect(page.getByText("v3 live")).toBeVisible();
   await expectAccessible(page);
   await shot(page, "versions");
@@ -389,7 +389,7 @@ test("fix and finish: what failed at a step goes on from there with the mended v
   const done = () => server.call<unknown[]>("GET", `/workflows/${made.id}/runs?status=succeeded&include=id`);
   await expect.poll(async () => (await done()).length).toBe(3);
   // Nothing of it is left to do: the error is resolved, and says so.
-  await expect(page.getByText("It opens again if a run fails with it.")).toBeVisible();
+  await expect(page.getByText("It reopens if a run fails with it.")).toBeVisible();
   const groups = await server.call<{ state: string }[]>("GET", `/workflows/${made.id}/error_groups`);
   expect(groups.map(({ state }) => state)).toEqual(["resolved"]);
 
@@ -410,7 +410,7 @@ test("a schedule says its words and its next times", async ({ page }) => {
   await expect(page.getByText("Ticks every 15 minutes.")).toBeVisible();
   await page.getByRole("button", { name: "Cron", exact: true }).click();
   await expect(page.getByText(/At 09:00, Monday through Friday, in/)).toBeVisible();
-  await expect(page.getByRole("list", { name: /^Next times/ }).getByRole("listitem")).toHaveCount(5);
+  await expect(page.getByRole("list", { name: /^Next runs/ }).getByRole("listitem")).toHaveCount(5);
   await expectAccessible(page);
   await shot(page, "schedule");
   await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();

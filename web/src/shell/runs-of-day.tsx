@@ -12,7 +12,7 @@ export function RunsOfDay({ stats, name }: { stats: RunStats | undefined; name: 
   if (all === 0)
     return (
       <span className="dim">
-        none<span className="only-narrow">&nbsp;runs in 24 h</span>
+        none<span className="only-narrow">&nbsp;in 24 h</span>
       </span>
     );
   const share = percent(failed, all);
@@ -27,7 +27,7 @@ export function RunsOfDay({ stats, name }: { stats: RunStats | undefined; name: 
       />
       <span>
         {said(all)}
-        <span className="only-narrow">&nbsp;runs in 24 h</span>{" "}
+        <span className="only-narrow">&nbsp;{all === 1 ? "run" : "runs"} in 24 h</span>{" "}
         {failed > 0 && <span className="failed-text">{share} failed</span>}
       </span>
     </span>

@@ -158,7 +158,7 @@ function Row({ of }: { of: Member }) {
         <span className="name">{of.name}</span> {of.id === user.id && <Tag>you</Tag>}
       </td>
       <td className="cut mid">
-        {of.email} {!of.signs_in && <span className="dim small">has not signed in yet</span>}
+        {of.email} {!of.signs_in && <span className="dim small">cannot sign in yet</span>}
       </td>
       <td>
         {refused === undefined ? (

@@ -83,7 +83,7 @@ export function Discard({ onDone }: { onDone: () => void }) {
       <Confirm
         open={asks}
         onClose={() => setAsks(false)}
-        title="Discard the draft?"
+        title="Discard draft?"
         act="Discard draft"
         busy={discard.isPending && "Discarding…"}
         error={discard.error === null ? undefined : sentence(discard.error)}
