@@ -119,7 +119,7 @@ test("a test is watched step by step, also after a reload, and stopped; what did
   await page.getByRole("button", { name: "Test all" }).click();
   await expect(card("quick")).toContainText("succeeded");
   await expect(card("slow")).toContainText("running");
-  await expect(card("last")).toContainText("waits for its turn");
+  await expect(card("last")).toContainText("queued in this test");
   await expect(page.getByText("slow, 2 of 3")).toBeVisible();
   await expect(page.getByRole("region", { name: "Logs of slow" })).toContainText("has begun");
   await expectAccessible(page);

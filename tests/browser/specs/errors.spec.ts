@@ -10,7 +10,7 @@ test("an error is resolved, comes back with a later run, and is ignored; the sid
   await server.call("PUT", `/orgs/${server.org}`, { error_recipients: ["mill@northgate.example"] });
   await page.goto("/errors");
   await expect(page.getByText("No failed run in 30 days.")).toBeVisible();
-  await expect(page.getByText("goes to mill@northgate.example.")).toBeVisible();
+  await expect(page.getByText("are mailed to mill@northgate.example.")).toBeVisible();
   await expectAccessible(page);
   const made = await workflow(server, "Changelogs", { post: step(`throw new RangeError("no such shelf");`) });
   await send(server, made, { shelf: "A1" });

@@ -121,10 +121,10 @@ test("a connection that the walls refused stands under the error with what opens
   await expect.poll(async () => (await server.call<{ id: string }[]>("GET", "/runs?status=failed&q=10.1.2.3:5432&include=id")).some(({ id }) => id === first)).toBe(true);
   await page.goto(`/runs/${run}`);
   const error = page.getByRole("tabpanel", { name: "Error" });
-  await expect(error).toContainText("Connection to 10.1.2.3:5432 refused: a private address");
+  await expect(error).toContainText("Connection to 10.1.2.3:5432 blocked: a private address");
   await expect(error).toContainText("--egress-allow 10.1.2.3:5432");
   await expect(error.getByRole("button", { name: "Copy the flag" })).toBeVisible();
-  await expect(error).toContainText("Also rejected: Refused first");
+  await expect(error).toContainText("Also blocked: Refused first");
   await expect(error).toContainText("Seen 1 time, first");
   await expectAccessible(page);
 });

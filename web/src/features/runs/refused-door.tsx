@@ -46,7 +46,7 @@ function Door({ door: { address, rule }, owner }: { door: Refused; owner: string
         kind="waits"
         title={
           <>
-            Connection to <code className="mono">{address}</code> refused: {rule}
+            Connection to <code className="mono">{address}</code> blocked: {rule}
           </>
         }
         act={<Copy named label="Copy the flag" text={flag} />}
@@ -55,7 +55,7 @@ function Door({ door: { address, rule }, owner }: { door: Refused; owner: string
         {names.size > 0 && (
           <>
             {" "}
-            Also rejected:{" "}
+            Also blocked:{" "}
             {[...names].map(([id, { run, name }], at) => (
               <Fragment key={id}>
                 {at > 0 && ", "}

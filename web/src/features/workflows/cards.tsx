@@ -173,7 +173,7 @@ function StepCard({
           going?.running === name ? (
             <Mark status="running" says="running" />
           ) : (
-            <Mark status="queued" says="waiting for its turn in the test" />
+            <Mark status="queued" says="queued in this test" />
           )
         ) : (
           result !== undefined &&

@@ -161,7 +161,7 @@ export function DataPane({
           <Log
             lines={going.lines.filter((line) => line.step === of)}
             label={`Logs of ${of}`}
-            none={isRunning ? "It is running. No log lines yet." : "It is waiting for its turn."}
+            none={isRunning ? "Running. No log lines yet." : "Queued in this test."}
           />
         ) : pinned !== undefined ? (
           pinned
