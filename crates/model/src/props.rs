@@ -454,8 +454,11 @@ pub fn passed_over_by_timer(value: &Value) -> Option<String> {
             Some("it has a `timezone`, which counts with `cron` alone".into())
         }
         _ => {
-            let text = value.get("cron").filter(|cron| !cron.is_null() && !cron.is_string())?;
-            Some(format!("its `cron` is `{}`, and has to be a text", shown(&text.to_string())))
+            let (name, given) = ["cron", "timezone"]
+                .into_iter()
+                .filter_map(|name| Some((name, value.get(name)?)))
+                .find(|(_, given)| !given.is_null() && !given.is_string())?;
+            Some(format!("its `{name}` is `{}`, and has to be a text", shown(&given.to_string())))
         }
     }
 }

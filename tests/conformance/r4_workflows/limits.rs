@@ -238,3 +238,24 @@ async fn r4_7_runs_that_wait_are_counted_and_cancelled_by_a_filter() {
         json!({ "matching": 1, "cancelled": 1 })
     );
 }
+
+#[tokio::test]
+async fn r2_17_a_workflow_that_is_made_inactive_is_so_until_it_is_made_active() {
+    let server = Server::start().await;
+    let made = |active: Value| json!({ "active": active, "settings": { "name": "off" }, "triggers": [{ "type": "http" }, { "type": "timer", "props": { "intervalSeconds": 1 } }], "steps": [] });
+    for wrong in [json!("NaN"), json!([]), json!(5)] {
+        let refused = server.post("/workflows", &made(wrong)).await;
+        assert_eq!(
+            (refused.refusal(), &refused.json["details"]["field"]),
+            ((422, "invalid_field"), &json!("active"))
+        );
+    }
+    let workflow = server.post("/workflows", &made(json!(false))).await.data();
+    assert_eq!(workflow["active"], false);
+    let call =
+        async || answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await;
+    let refused = call().await.status;
+    let path = format!("/workflows/{}", id(&workflow));
+    let on = server.put(&path, &json!({ "active": true })).await.data();
+    assert_eq!((on["active"].as_bool(), refused, call().await.status), (Some(true), 404, 200));
+}

@@ -61,6 +61,7 @@ pub(crate) async fn create(
         steps: params.parsed::<Vec<StepRequest>>("steps")?.unwrap_or_default(),
         made_from: params.parsed("made_from")?,
         auto_deploy: settings.auto_deploy.unwrap_or(true),
+        active: params.flag("active")?.unwrap_or(true),
         settings,
         message: params.text("message")?,
         note: params.text("note")?,

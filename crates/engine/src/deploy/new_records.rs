@@ -30,6 +30,8 @@ pub struct NewWorkflow {
     pub settings: SettingsRequest,
     /// Whether it is deployed at once.
     pub auto_deploy: bool,
+    /// Whether it runs once it is deployed so; where it is not, it runs when it is made active.
+    pub active: bool,
     /// The folder it is made from.
     pub made_from: Option<MadeFrom>,
     /// What its first deployment says of itself.

@@ -79,7 +79,12 @@ impl Engine {
         self.save_steps(built).await?;
         self.insert_workflow(&mut workflow, new.unique_name).await?;
         if new.auto_deploy {
-            self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await?;
+            let mut made =
+                self.new_deployment(caller, &workflow, workflow.draft.clone(), message)?;
+            made.active = new.active;
+            made.interfaces.http.iter_mut().for_each(|http| http.active = new.active);
+            made.interfaces.timers.iter_mut().for_each(|timer| timer.active = new.active);
+            self.make_live(made).await?;
         }
         self.workflow(caller, &workflow.id).await
     }

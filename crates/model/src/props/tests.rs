@@ -40,11 +40,15 @@ fn a_timer_without_a_schedule_is_refused_unless_it_is_optional() {
 }
 
 #[test]
-fn a_timer_whose_cron_is_no_text_is_refused_as_that() {
-    for cron in [json!(5), json!(["* * * * *"])] {
-        let timer = def("t", "$.interface.timer", json!({}));
-        let words = check_one(timer, json!({ "cron": cron })).expect_err("is no text");
-        assert!(words.ends_with("and has to be a text"), "{words}");
+fn a_timer_whose_cron_or_timezone_is_no_text_is_refused_as_that() {
+    for wrong in [json!(5), json!(["Europe/Berlin"]), json!({ "$sealed": "x" }), json!(true)] {
+        let cron = json!({ "cron": &wrong });
+        let timezone = json!({ "cron": "* * * * *", "timezone": &wrong });
+        for value in [cron, timezone] {
+            let timer = def("t", "$.interface.timer", json!({}));
+            let words = check_one(timer, value.clone()).expect_err("is no text");
+            assert!(words.ends_with("and has to be a text"), "{value}: {words}");
+        }
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         post("/workflows", DEPLOY, "Make a workflow, and deploy it", workflows::create)
             .takes(&parts)
             .takes(&[text("project_id", "The project; absent: the organization's own"), MESSAGE, MADE_FROM, ORG])
-            .takes(&[UNIQUE_NAME])
+            .takes(&[UNIQUE_NAME, flag("active", "Whether it runs once it is deployed; true unless said otherwise")])
             .takes(&FOUND_BY)
             .one(of::<WorkflowOut>())
             .tagged()
