@@ -256,7 +256,7 @@ test("the name of a new workflow outlives a reload and the deploy of a source on
   await page.getByRole("button", { name: "Deploy a new source…" }).click();
   const dialog = page.getByRole("dialog", { name: "New source" });
   await dialog.getByRole("textbox", { name: "Search, or paste a key, a URL or code" }).fill('export default { name: "On the spot", version: "1", run() {} };');
-  await dialog.getByRole("button", { name: "Load the code" }).click();
+  await dialog.getByRole("button", { name: "Check the code" }).click();
   await dialog.getByRole("button", { name: "Deploy source" }).click();
   await expect(dialog).toHaveCount(0);
   await expect(page).toHaveURL(/\/workflows\/new/);

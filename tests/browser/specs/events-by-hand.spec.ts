@@ -34,7 +34,7 @@ test("an event is found by its data, sent again to who listens now, and one is e
   const asks = page.getByRole("dialog", { name: "Send this event again?" });
   await expectAccessible(page);
   await asks.getByRole("button", { name: "Send again" }).click();
-  await expect(page.getByText("Sent: 1 run began")).toBeVisible();
+  await expect(page.getByText("Sent: 1 run started")).toBeVisible();
 
   await page.getByRole("button", { name: "Run now" }).first().click();
   const by = page.getByRole("dialog", { name: "Run now" });

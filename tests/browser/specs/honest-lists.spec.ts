@@ -80,7 +80,7 @@ test("a replay whose runs cannot be read says so, and does not show none", async
   await expect(page.getByText("The runs could not be loaded")).toBeVisible();
   await expect(page.getByRole("table")).toHaveCount(0);
   await page.unroute(address);
-  await page.getByRole("button", { name: / again$/ }).click();
+  await page.getByRole("button", { name: "Retry" }).click();
   await expect(rowsOf(page, "Runs of the replay")).toHaveCount(1);
   expect(messages.splice(0).filter((message) => !/status of 500/.test(message))).toEqual([]);
 });

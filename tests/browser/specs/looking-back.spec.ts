@@ -74,7 +74,8 @@ test("a value of a data store that was written meanwhile is not overwritten with
   expect((await stored()).value).toEqual({ at: 999 });
   await question.getByRole("button", { name: "Overwrite with mine" }).click();
   await expect(question).toHaveCount(0);
-  expect((await stored()).value).toEqual({ at: 2 });
+  // The question goes as the value is sent.
+  await expect.poll(async () => (await stored()).value).toEqual({ at: 2 });
 });
 
 test("a value that is typed and not saved is there again after another key was looked at", async ({ page, server }) => {

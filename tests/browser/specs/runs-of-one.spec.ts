@@ -37,7 +37,7 @@ test("runs of one workflow are searched, filtered by any status and time, chosen
   await expect(runsOf(page)).toHaveCount(2);
   // A filter that leaves nothing counts those of the workflow alone.
   await page.goto(`/workflows/${made.id}/runs?status=running`);
-  await expect(page.getByText("None of 5 runs matches.")).toBeVisible();
+  await expect(page.getByText("None of 5 runs match.")).toBeVisible();
 
   await page.goto(`/workflows/${made.id}/runs?status=failed`);
   await expect(runsOf(page)).toHaveCount(2);
@@ -100,7 +100,7 @@ test("runs between two times of the address are listed, and other times are chos
   await dialog.getByLabel("To").fill("2002-01-01T00:00");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/from=2000-12-31T23%3A00%3A00.000Z&to=2001-12-31T23%3A00%3A00.000Z/);
-  await expect(page.getByText(/^None of [\d,]+ runs? (or more )?matches\.$/)).toBeVisible();
+  await expect(page.getByText(/^None of [\d,]+ runs? (or more )?match\.$/)).toBeVisible();
   // How far back goes in the place of two times.
   await page.getByRole("button", { name: "Filter", exact: true }).click();
   await page.getByRole("menuitem", { name: "Time", exact: true }).click();
