@@ -21,6 +21,7 @@ mod log_query;
 mod names;
 mod nodes;
 mod people;
+mod rows;
 mod run_query;
 mod runs;
 mod search;

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use deadpool_postgres::{Client, GenericClient};
 use millrace_model::clock::Timestamp;
 use millrace_model::page::{Listing, Page};
+use millrace_model::webhook::WebhookAttempt;
 use millrace_store::{StoreError, StoreResult, row_bytes};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
@@ -57,6 +58,27 @@ fn optional_json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<Op
 /// A text that is kept as BYTEA (see the schema).
 fn utf8(row: &Row, column: &str) -> StoreResult<String> {
     String::from_utf8(get(row, column)?).map_err(|_| corrupt(column))
+}
+
+/// What `read` makes of a text.
+fn with_text<T>(row: &Row, column: &str, read: impl FnOnce(&str) -> T) -> StoreResult<T> {
+    get(row, column).map(read)
+}
+
+/// A text that is one of a few.
+fn parsed<T>(row: &Row, column: &str, parse: fn(&str) -> Option<T>) -> StoreResult<T> {
+    with_text(row, column, parse)?.ok_or_else(|| corrupt(column))
+}
+
+fn payload_bytes(row: &Row) -> StoreResult<usize> {
+    Ok(usize::try_from(get::<i32>(row, "payload_bytes")?).unwrap_or(0))
+}
+
+fn attempt_log(row: &Row) -> StoreResult<Vec<WebhookAttempt>> {
+    get::<Vec<&str>>(row, "attempt_log")?
+        .into_iter()
+        .map(|attempt| serde_json::from_str(attempt).map_err(|e| corrupt_json("attempt_log", &e)))
+        .collect()
 }
 
 fn corrupt_json(column: &str, error: &serde_json::Error) -> StoreError {

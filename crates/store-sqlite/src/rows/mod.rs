@@ -10,6 +10,7 @@ mod tenants;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
 use millrace_model::page::{Listing, Page};
+use millrace_model::webhook::WebhookAttempt;
 use millrace_store::{NAMED_SUBSCRIPTION, StoreError, StoreResult, row_bytes};
 use rusqlite::{Connection, Row, ToSql};
 use serde::de::DeserializeOwned;
@@ -48,6 +49,29 @@ fn optional_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResul
         Some(_) => json(row, column).map(Some),
         None => Ok(None),
     }
+}
+
+/// A text, where Postgres keeps bytes.
+fn utf8(row: &Row<'_>, column: &str) -> StoreResult<String> {
+    get(row, column)
+}
+
+/// What `read` makes of a text.
+fn with_text<T>(row: &Row<'_>, column: &str, read: impl FnOnce(&str) -> T) -> StoreResult<T> {
+    get::<String>(row, column).map(|text| read(&text))
+}
+
+/// A text that is one of a few.
+fn parsed<T>(row: &Row<'_>, column: &str, parse: fn(&str) -> Option<T>) -> StoreResult<T> {
+    with_text(row, column, parse)?.ok_or_else(|| corrupt(column))
+}
+
+fn payload_bytes(row: &Row<'_>) -> StoreResult<usize> {
+    Ok(usize::try_from(get::<i64>(row, "payload_bytes")?).unwrap_or(0))
+}
+
+fn attempt_log(row: &Row<'_>) -> StoreResult<Vec<WebhookAttempt>> {
+    json(row, "attempt_log")
 }
 
 fn corrupt_json(column: &str, error: &serde_json::Error) -> StoreError {
