@@ -12,20 +12,17 @@ use millrace_store::Delivery;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::answers;
 use crate::deliver::Tried;
-use crate::tenants::secrets::sha256_hex;
+use crate::tenants::secrets::{hmac_sha256, sha256_hex};
 
 /// What stays as it is in a path.
 pub(crate) const UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// What is shown of a refusal, characters.
 const REFUSAL_CHARS_MAX: usize = 300;
-/// Bytes of an HMAC's block.
-const BLOCK: usize = 64;
 
 /// Where objects go.
 #[derive(Clone)]
@@ -185,26 +182,13 @@ fn sign(
     let secret = format!("AWS4{}", config.secret_access_key);
     let key = [day, &config.region, "s3", "aws4_request"]
         .iter()
-        .fold(secret.into_bytes(), |key, part| hmac(&key, part.as_bytes()).to_vec());
+        .fold(secret.into_bytes(), |key, part| hmac_sha256(&key, part.as_bytes()).to_vec());
     let signature: String =
-        hmac(&key, to_sign.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        hmac_sha256(&key, to_sign.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     format!(
         "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={names}, Signature={signature}",
         config.access_key_id
     )
-}
-
-/// HMAC-SHA256 (RFC 2104).
-fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
-    let mut block = [0u8; BLOCK];
-    if key.len() > BLOCK {
-        block[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        block[..key.len()].copy_from_slice(key);
-    }
-    let inner =
-        Sha256::new().chain_update(block.map(|b| b ^ 0x36)).chain_update(message).finalize();
-    Sha256::new().chain_update(block.map(|b| b ^ 0x5c)).chain_update(inner).finalize().into()
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use millrace_model::webhook::WebhookDelivery;
-use sha2::Sha256;
 
 use crate::VERSION;
 use crate::deliver::webhook_address::{Sealed, has_credentials};
 use crate::deliver::webhooks::SECRET_PREFIX;
+use crate::tenants::secrets::hmac_sha256;
 use crate::trace_context;
 
 /// Headers by their names.
@@ -55,9 +54,8 @@ fn sign(secret: &str, id: &str, timestamp: i64, body: &str) -> Result<String, St
     let key = STANDARD
         .decode(secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret))
         .map_err(|_| damaged)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| damaged)?;
-    mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
-    Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+    let signature = hmac_sha256(&key, format!("{id}.{timestamp}.{body}").as_bytes());
+    Ok(format!("v1,{}", STANDARD.encode(signature)))
 }
 
 #[cfg(test)]
