@@ -1,5 +1,8 @@
 //! A call under way in a host: its bounds, and its frames turned into effects.
 
+mod steps;
+
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,8 +31,6 @@ const FLOOD_FACTOR: usize = 256;
 /// hundred steps.
 const SHOWN_BYTES_MAX: usize = 512 << 20;
 const SHOWN_MAX: usize = 200_000;
-/// Props of a step that are shown, bytes; the runtime keeps them to a fourth.
-const SHOWN_PROPS_BYTES_MAX: usize = 64 << 10;
 /// Events that a call may emit, and what it may send, in all: each is stored and delivered by
 /// itself.
 const EMITS_MAX: usize = 10_000;
@@ -165,8 +166,12 @@ impl UnderWay {
         Ok(())
     }
 
-    /// Takes a frame that names this call.
-    pub(crate) fn frame(&mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
+    /// The end of the call, where a frame takes it over a limit.
+    fn over_limits(
+        &mut self,
+        frame: &FromHost<'_>,
+        bytes: usize,
+    ) -> Result<Option<After>, WireError> {
         // Neither is part of the result.
         let is_shown =
             matches!(frame, FromHost::Step { state: StepState::Props | StepState::Exported, .. });
@@ -177,15 +182,13 @@ impl UnderWay {
                 return Err(WireError::OutOfOrder("more of how far its steps are than allowed"));
             }
             if self.shown_bytes > SHOWN_BYTES_MAX {
-                return Ok(After::OverWithHost(self.too_large()));
+                return Ok(Some(After::OverWithHost(self.too_large())));
             }
         }
         if !is_shown && !matches!(frame, FromHost::Log { .. } | FromHost::Done { ok: false, .. }) {
             match self.result_bytes_left.checked_sub(bytes) {
                 Some(left) => self.result_bytes_left = left,
-                None => {
-                    return Ok(After::OverWithHost(self.too_large()));
-                }
+                None => return Ok(Some(After::OverWithHost(self.too_large()))),
             }
         }
         if matches!(frame, FromHost::Emit { .. } | FromHost::Send { .. }) {
@@ -194,8 +197,16 @@ impl UnderWay {
                 let message = format!(
                     "the run emitted and sent more than {EMITS_MAX} times (`$emit`, `$.send`), the limit; emit several in one event, or leave some to the next run"
                 );
-                return Ok(After::OverWithHost(self.payload_too_large(message)));
+                return Ok(Some(After::OverWithHost(self.payload_too_large(message))));
             }
+        }
+        Ok(None)
+    }
+
+    /// Takes a frame that names this call.
+    pub(crate) fn frame(&mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
+        if let Some(over) = self.over_limits(&frame, bytes)? {
+            return Ok(over);
         }
         let owned = |raw: &RawValue| raw.to_owned();
         let effect = match frame {
@@ -220,59 +231,18 @@ impl UnderWay {
                         self.payload_too_large(format!("the answer cannot be sent: {error}")),
                     ));
                 }
-                let body = match &*encoding {
-                    "base64" => Bytes::from(
-                        base64::engine::general_purpose::STANDARD
-                            .decode(body.as_bytes())
-                            .map_err(|e| WireError::Malformed(e.to_string()))?,
-                    ),
-                    _ => Bytes::from(body.into_owned()),
-                };
+                let body = decoded(body, &encoding)?;
                 Effect::Respond(HttpResponse { status, headers, body, immediate })
             }
-            FromHost::Step { namespace, state: StepState::Started, .. } => {
-                // So what unfinished steps exported is held of one step at a time, and of the
-                // workflow's own only.
-                if self.step.is_some() || !self.steps.any(|step| step == namespace) {
-                    return Err(WireError::OutOfOrder("a step that is not the next one"));
-                }
-                self.step = Some(namespace.clone());
-                Effect::StepStarted { namespace }
-            }
-            FromHost::Step { namespace, state: StepState::Props, props, .. } => {
-                let props = props.ok_or(WireError::OutOfOrder("a step's props without props"))?;
-                if props.get().len() > SHOWN_PROPS_BYTES_MAX
-                    || self.step.as_ref() != Some(&namespace)
-                {
-                    return Ok(After::GoesOn);
-                }
-                checked_object(props, "a step's props")?;
-                Effect::StepProps { namespace, props: owned(props) }
-            }
-            FromHost::Step { namespace, state: StepState::Exported, exports, .. } => {
-                let exports =
-                    exports.ok_or(WireError::OutOfOrder("what a step exported without exports"))?;
-                if self.step.as_ref() == Some(&namespace)
-                    && exports.get().len() <= self.result_bytes_left
-                {
-                    self.failed_exports(namespace, exports)?;
-                }
-                return Ok(After::GoesOn);
-            }
-            FromHost::Step {
-                namespace, state: StepState::Finished, duration_ms, exports, ..
-            } => {
-                let exports =
-                    exports.ok_or(WireError::OutOfOrder("a finished step without exports"))?;
-                checked_object(exports, "a finished step's exports")?;
-                if self.step.take().as_ref() != Some(&namespace) {
-                    return Err(WireError::OutOfOrder("the end of a step that is not under way"));
-                }
-                Effect::StepFinished {
-                    namespace,
-                    duration_ms: duration_ms as u64,
-                    exports: exports.to_owned(),
-                }
+            FromHost::Step { namespace, state, duration_ms, props, exports, .. } => {
+                let step = match state {
+                    StepState::Started => self.step_started(namespace)?,
+                    StepState::Props => self.step_props(namespace, props)?,
+                    StepState::Exported => self.step_exported(namespace, exports)?,
+                    StepState::Finished => self.step_finished(namespace, duration_ms, exports)?,
+                };
+                let Some(effect) = step else { return Ok(After::GoesOn) };
+                effect
             }
             FromHost::Send { kind, payload, .. } => {
                 Effect::Send { kind, payload: payload.to_owned() }
@@ -385,5 +355,15 @@ impl UnderWay {
             message,
             namespace: self.step(),
         }
+    }
+}
+
+fn decoded(body: Cow<'_, str>, encoding: &str) -> Result<Bytes, WireError> {
+    match encoding {
+        "base64" => base64::engine::general_purpose::STANDARD
+            .decode(body.as_bytes())
+            .map(Bytes::from)
+            .map_err(|e| WireError::Malformed(e.to_string())),
+        _ => Ok(Bytes::from(body.into_owned())),
     }
 }

@@ -91,6 +91,14 @@ struct TriggerAsk<'a> {
     event: Option<&'a RawValue>,
 }
 
+fn refuse(error: data_store::DataStoreError) -> AskError {
+    let code = match error {
+        data_store::DataStoreError::Value { .. } => "QuotaExceeded",
+        _ => "RangeError",
+    };
+    AskError::new(code, error.to_string())
+}
+
 impl Engine {
     /// Answers in a task of its own. Without a scope nothing is known.
     pub(crate) fn answer_later(&self, scope: Option<Arc<AskScope>>, mut ask: Ask) {
@@ -134,14 +142,6 @@ impl Engine {
             limit: ask.limit.unwrap_or(PAGE_LIMIT_MAX).clamp(1, PAGE_LIMIT_MAX),
             now: self.now(),
         };
-        let refuse = |error: data_store::DataStoreError| {
-            let code = if matches!(error, data_store::DataStoreError::Value { .. }) {
-                "QuotaExceeded"
-            } else {
-                "RangeError"
-            };
-            AskError::new(code, error.to_string())
-        };
         match kind {
             "data_store.get" => {
                 let entry = self
@@ -160,27 +160,7 @@ impl Engine {
                     .map_err(failed)?
                     .is_some(),
             ),
-            "data_store.set" => {
-                let text = ask
-                    .value
-                    .ok_or_else(|| {
-                        AskError::new(
-                            "TypeError",
-                            "a data store keeps JSON values; undefined is not one",
-                        )
-                    })?
-                    .get();
-                let write = self
-                    .data_stores()
-                    .write(&store, &key()?, text.to_owned(), ask.ttl)
-                    .map_err(refuse)?;
-                match self.0.store.data_store_set(write).await {
-                    Ok(()) => Ok(None),
-                    Err(StoreError::Full) => Err(AskError::new("QuotaExceeded", full(&store))),
-                    Err(StoreError::NotFound) => Err(gone(store.id.as_str())),
-                    Err(error) => Err(failed(error)),
-                }
-            }
+            "data_store.set" => self.set_asked(&store, &key()?, &ask).await,
             "data_store.set_ttl" => {
                 let now = self.now();
                 let end = ask
@@ -209,28 +189,44 @@ impl Engine {
                 let size = self.0.store.data_store_size(&store.id, "", self.now()).await;
                 value(size.map_err(failed)?)
             }
-            "data_store.keys" => {
-                let page = page();
-                let limit = page.limit;
-                let mut keys = self
-                    .0
-                    .store
-                    .data_store_keys(&store.id, DataStorePage { limit: limit + 1, ..page })
-                    .await
-                    .map_err(failed)?;
-                let more = keys.len() > limit as usize;
-                keys.truncate(limit as usize);
-                value(match keys.last() {
-                    Some(last) if more => json!({ "items": keys, "next": last }),
-                    _ => json!({ "items": keys }),
-                })
-            }
+            "data_store.keys" => self.ask_keys(&store, page()).await,
             "data_store.entries" => self.ask_entries(&store, page()).await,
             _ => Err(AskError::new(
                 "NotFound",
                 format!("`{}` is not known here", millrace_model::shown(kind)),
             )),
         }
+    }
+
+    async fn set_asked(&self, store: &DataStore, key: &str, ask: &StoreAsk<'_>) -> AskResult {
+        let Some(text) = ask.value else {
+            let message = "a data store keeps JSON values; undefined is not one";
+            return Err(AskError::new("TypeError", message));
+        };
+        let write =
+            self.data_stores().write(store, key, text.get().to_owned(), ask.ttl).map_err(refuse)?;
+        match self.0.store.data_store_set(write).await {
+            Ok(()) => Ok(None),
+            Err(StoreError::Full) => Err(AskError::new("QuotaExceeded", full(store))),
+            Err(StoreError::NotFound) => Err(gone(store.id.as_str())),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn ask_keys(&self, store: &DataStore, page: DataStorePage) -> AskResult {
+        let limit = page.limit;
+        let mut keys = self
+            .0
+            .store
+            .data_store_keys(&store.id, DataStorePage { limit: limit + 1, ..page })
+            .await
+            .map_err(failed)?;
+        let more = keys.len() > limit as usize;
+        keys.truncate(limit as usize);
+        value(match keys.last() {
+            Some(last) if more => json!({ "items": keys, "next": last }),
+            _ => json!({ "items": keys }),
+        })
     }
 
     async fn ask_entries(&self, store: &DataStore, page: DataStorePage) -> AskResult {
@@ -370,7 +366,7 @@ fn gone(which: &str) -> AskError {
     )
 }
 
-/// A fault of ours: the log tells more than the author sees.
+/// A fault of ours: the log has details that the author does not see.
 pub(crate) fn failed(error: impl std::error::Error) -> AskError {
     tracing::error!(
         error = error_chain(&error),

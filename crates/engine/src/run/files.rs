@@ -49,6 +49,10 @@ struct FilesAsk {
     files: Vec<(String, String)>,
 }
 
+fn refuse(error: FileError) -> AskError {
+    AskError::new("RangeError", error.to_string())
+}
+
 impl Engine {
     /// Answers the `files.*` asks of hosts (runtime/PROTOCOL.md).
     pub(crate) async fn ask_files(
@@ -58,7 +62,6 @@ impl Engine {
         payload: &RawValue,
     ) -> AskResult {
         let ask: FilesAsk = read(payload)?;
-        let refuse = |error: FileError| AskError::new("RangeError", error.to_string());
         file::check_name(&ask.store).map_err(refuse)?;
         if !scope.stores.allows_files(&ask.store) {
             return Err(AskError::new(
@@ -67,21 +70,7 @@ impl Engine {
             ));
         }
         match kind {
-            "files.list" => {
-                let files = self
-                    .0
-                    .store
-                    .stored_files(&scope.org, &ask.store, &ask.after, PAGE)
-                    .await
-                    .map_err(failed)?;
-                let next = files
-                    .last()
-                    .filter(|_| files.len() == PAGE as usize)
-                    .map(|file| file.path.clone());
-                let items: Vec<_> =
-                    files.iter().map(|file| json!({ "path": file.path, "id": file.upload_id, "size": file.size, "modified": file.updated_at })).collect();
-                value(json!({ "items": items, "next": next }))
-            }
+            "files.list" => self.list_files(scope, &ask).await,
             "files.find" => {
                 let file = self.asked_file(scope, &ask).await?;
                 let upload = self.0.store.upload(&file.upload_id).await.map_err(failed)?;
@@ -105,107 +94,113 @@ impl Engine {
                     .map(|_| None)
                     .map_err(failed)
             }
-            "files.read" => {
-                let path = ask.path.unwrap_or_default();
-                let file = self
-                    .0
-                    .store
-                    .stored_file(&scope.org, &ask.store, &path)
-                    .await
-                    .map_err(failed)?;
-                // Parts of one file are of one version of it: who asks begins again.
-                let file = file.filter(|file| Some(file.upload_id.as_str()) == ask.id.as_deref());
-                let file = file.ok_or_else(|| {
-                    AskError::new(
-                        "NotFound",
-                        format!(
-                            "the file `{}` of the store `{}` was changed meanwhile",
-                            millrace_model::shown(&path),
-                            ask.store
-                        ),
-                    )
-                })?;
-                match self
-                    .0
-                    .store
-                    .upload_part(&file.upload_id, ask.position)
-                    .await
-                    .map_err(failed)?
-                {
-                    Some(bytes) => value(BASE64.encode(bytes)),
-                    None => Ok(None),
-                }
-            }
-            "files.begin" => {
-                // Files cost something also where they are empty.
-                if scope.sent.fetch_add(1024, Ordering::Relaxed) > SENT_BYTES_MAX {
-                    return Err(AskError::new("QuotaExceeded", full(&ask.store)));
-                }
-                let upload = Upload {
-                    id: UploadId::generate(&self.0.ids),
-                    org_id: scope.org.clone(),
-                    file_name: String::new(),
-                    media_type: if ask.media_type.len() <= MEDIA_TYPE_BYTES_MAX {
-                        ask.media_type
-                    } else {
-                        String::new()
-                    },
-                    size: 0,
-                    expires_at: self.now().plus_ms(KEPT_MS),
-                };
-                let id = upload.id.clone();
-                self.0.store.create_upload(upload).await.map_err(failed)?;
-                value(id)
-            }
-            "files.part" => {
-                let id = self.sent_upload(scope, ask.id.as_deref()).await?;
-                let bytes = ask
-                    .bytes
-                    .as_deref()
-                    .map(|text| BASE64.decode(text))
-                    .and_then(Result::ok)
-                    .filter(|bytes| (1..=PART_BYTES).contains(&bytes.len()));
-                let bytes = bytes.ok_or_else(|| {
-                    AskError::new(
-                        "TypeError",
-                        format!("a part of a file has 1 to {PART_BYTES} bytes in base64"),
-                    )
-                })?;
-                let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-                if scope.sent.fetch_add(size, Ordering::Relaxed) + size > SENT_BYTES_MAX
-                    || ask.position >= FILE_BYTES_MAX / PART_BYTES as i64
-                {
-                    return Err(AskError::new("QuotaExceeded", full(&ask.store)));
-                }
-                self.0
-                    .store
-                    .add_upload_part(&id, ask.position, bytes)
-                    .await
-                    .map(|()| None)
-                    .map_err(failed)
-            }
-            "files.keep" => {
-                let mut files = Vec::new();
-                for (id, path) in ask.files {
-                    file::check_path(&path).map_err(refuse)?;
-                    files.push((self.sent_upload(scope, Some(&id)).await?, path));
-                }
-                match self
-                    .0
-                    .store
-                    .keep_files(self.keeping(scope.org.clone(), ask.store.clone(), files))
-                    .await
-                {
-                    Ok(()) => Ok(None),
-                    Err(StoreError::Full) => Err(AskError::new("QuotaExceeded", full(&ask.store))),
-                    Err(StoreError::FileIsFolder(path)) => Err(refuse(is_folder(path, &ask.store))),
-                    Err(error) => Err(failed(error)),
-                }
-            }
+            "files.read" => self.read_file_part(scope, ask).await,
+            "files.begin" => self.begin_file(scope, ask).await,
+            "files.part" => self.add_file_part(scope, &ask).await,
+            "files.keep" => self.keep_sent_files(scope, ask).await,
             _ => Err(AskError::new(
                 "NotFound",
                 format!("`{}` is not known here", millrace_model::shown(kind)),
             )),
+        }
+    }
+
+    async fn list_files(&self, scope: &AskScope, ask: &FilesAsk) -> AskResult {
+        let files = self
+            .0
+            .store
+            .stored_files(&scope.org, &ask.store, &ask.after, PAGE)
+            .await
+            .map_err(failed)?;
+        let next =
+            files.last().filter(|_| files.len() == PAGE as usize).map(|file| file.path.clone());
+        let items: Vec<_> =
+            files.iter().map(|file| json!({ "path": file.path, "id": file.upload_id, "size": file.size, "modified": file.updated_at })).collect();
+        value(json!({ "items": items, "next": next }))
+    }
+
+    async fn read_file_part(&self, scope: &AskScope, ask: FilesAsk) -> AskResult {
+        let path = ask.path.unwrap_or_default();
+        let file = self.0.store.stored_file(&scope.org, &ask.store, &path).await.map_err(failed)?;
+        // Parts of one file are of one version of it: who asks begins again.
+        let file = file.filter(|file| Some(file.upload_id.as_str()) == ask.id.as_deref());
+        let file = file.ok_or_else(|| {
+            AskError::new(
+                "NotFound",
+                format!(
+                    "the file `{}` of the store `{}` was changed meanwhile",
+                    millrace_model::shown(&path),
+                    ask.store
+                ),
+            )
+        })?;
+        match self.0.store.upload_part(&file.upload_id, ask.position).await.map_err(failed)? {
+            Some(bytes) => value(BASE64.encode(bytes)),
+            None => Ok(None),
+        }
+    }
+
+    async fn begin_file(&self, scope: &AskScope, ask: FilesAsk) -> AskResult {
+        // Files cost something also where they are empty.
+        if scope.sent.fetch_add(1024, Ordering::Relaxed) > SENT_BYTES_MAX {
+            return Err(AskError::new("QuotaExceeded", full(&ask.store)));
+        }
+        let upload = Upload {
+            id: UploadId::generate(&self.0.ids),
+            org_id: scope.org.clone(),
+            file_name: String::new(),
+            media_type: if ask.media_type.len() <= MEDIA_TYPE_BYTES_MAX {
+                ask.media_type
+            } else {
+                String::new()
+            },
+            size: 0,
+            expires_at: self.now().plus_ms(KEPT_MS),
+        };
+        let id = upload.id.clone();
+        self.0.store.create_upload(upload).await.map_err(failed)?;
+        value(id)
+    }
+
+    async fn add_file_part(&self, scope: &AskScope, ask: &FilesAsk) -> AskResult {
+        let id = self.sent_upload(scope, ask.id.as_deref()).await?;
+        let bytes = ask
+            .bytes
+            .as_deref()
+            .map(|text| BASE64.decode(text))
+            .and_then(Result::ok)
+            .filter(|bytes| (1..=PART_BYTES).contains(&bytes.len()));
+        let bytes = bytes.ok_or_else(|| {
+            AskError::new(
+                "TypeError",
+                format!("a part of a file has 1 to {PART_BYTES} bytes in base64"),
+            )
+        })?;
+        let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+        if scope.sent.fetch_add(size, Ordering::Relaxed) + size > SENT_BYTES_MAX
+            || ask.position >= FILE_BYTES_MAX / PART_BYTES as i64
+        {
+            return Err(AskError::new("QuotaExceeded", full(&ask.store)));
+        }
+        self.0.store.add_upload_part(&id, ask.position, bytes).await.map(|()| None).map_err(failed)
+    }
+
+    async fn keep_sent_files(&self, scope: &AskScope, ask: FilesAsk) -> AskResult {
+        let mut files = Vec::new();
+        for (id, path) in ask.files {
+            file::check_path(&path).map_err(refuse)?;
+            files.push((self.sent_upload(scope, Some(&id)).await?, path));
+        }
+        match self
+            .0
+            .store
+            .keep_files(self.keeping(scope.org.clone(), ask.store.clone(), files))
+            .await
+        {
+            Ok(()) => Ok(None),
+            Err(StoreError::Full) => Err(AskError::new("QuotaExceeded", full(&ask.store))),
+            Err(StoreError::FileIsFolder(path)) => Err(refuse(is_folder(path, &ask.store))),
+            Err(error) => Err(failed(error)),
         }
     }
 

@@ -92,12 +92,21 @@ impl Host {
             | FromHost::Ask { id, .. }
             | FromHost::Done { id, .. } => *id,
         };
+        self.frame_of_call(id, frame, bytes.len())
+    }
+
+    fn frame_of_call(
+        self: &Arc<Self>,
+        id: u64,
+        frame: FromHost<'_>,
+        bytes: usize,
+    ) -> Result<Option<HostEvent>, WireError> {
         // Held while the frame is handled: a call is given up before a frame of it or after, and
         // one whose frame is a violation ends as its host does.
         let mut calls = self.calls.lock();
         let frame = match frame {
             FromHost::Log { late: true, level, text, ts, .. } => {
-                return calls.late_line(id, &level, text, ts, bytes.len()).map(|()| None);
+                return calls.late_line(id, &level, text, ts, bytes).map(|()| None);
             }
             frame => frame,
         };
@@ -107,7 +116,7 @@ impl Host {
             if !calls.late.contains(&id) {
                 return Err(WireError::UnknownCall);
             }
-            calls.count_given_up(bytes.len())?;
+            calls.count_given_up(bytes)?;
             if matches!(frame, FromHost::Done { .. }) {
                 calls.late.remove(&id);
             }
@@ -121,9 +130,9 @@ impl Host {
                 return Ok(self.spec.in_order.then_some(HostEvent::Entered));
             }
             FromHost::Ask { ask, kind, payload, .. } => {
-                call.ask(&self.desk, id, ask, kind, payload, bytes.len())?
+                call.ask(&self.desk, id, ask, kind, payload, bytes)?
             }
-            frame => call.frame(frame, bytes.len())?,
+            frame => call.frame(frame, bytes)?,
         };
         let (ended, with_host) = match after {
             After::GoesOn => return Ok(None),
