@@ -29,7 +29,7 @@ fn without_mark(text: String) -> String {
 fn manifest_of(text: &str) -> Result<Value, String> {
     match millrace_model::json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         Ok(manifest @ Value::Object(_)) => Ok(manifest),
-        Ok(_) => Err("it is JSON, but no object".to_owned()),
+        Ok(_) => Err("it is JSON, but not an object".to_owned()),
         Err(error) => Err(format!("it is not JSON: {error}")),
     }
 }

@@ -129,7 +129,7 @@ pub enum BundleError {
     },
     /// A `package.json` beside the code that says nothing: what it declares would be passed over.
     #[error(
-        "`{path}`, beside or above the code, is no manifest: {reason}; mend it, or leave it out"
+        "`{path}`, beside or above the code, is not a manifest: {reason}; fix it, or leave it out"
     )]
     Manifest {
         /// The path.

@@ -26,12 +26,12 @@ pub(crate) enum CliError {
     DownloadRedirected { what: String, to: String },
     #[error("could not make an HTTP client: {0}")]
     HttpClient(#[source] reqwest::Error),
-    #[error("the server at `{url}` did not end its answer: {source}")]
+    #[error("the server at `{url}` broke off its answer: {source}")]
     AnswerTooLarge { url: String, source: BodyTooLarge },
-    #[error("the list `{path}` has more than {items_max} items, the most that are read")]
+    #[error("the list `{path}` has more than {items_max} items, the limit")]
     ListTooLong { path: String, items_max: usize },
     #[error(
-        "the export has a line of more than {bytes_max} bytes, the most that is read; what was written is not all"
+        "the export has a line of more than {bytes_max} bytes, the limit; the output is incomplete"
     )]
     LineTooLong { bytes_max: usize },
     #[error("the stream sent an event of more than {bytes_max} bytes")]
@@ -40,7 +40,7 @@ pub(crate) enum CliError {
     Unknown(String),
     #[error("`{name}` is a {found}, this command takes a {wanted}")]
     WrongKind { name: String, found: &'static str, wanted: &'static str },
-    #[error("`{path}` is being deployed by others too")]
+    #[error("another deploy of `{path}` is under way")]
     MadeMeanwhile { path: String },
     #[error("the account of {app} is not connected: {why}")]
     NotConnected { app: String, why: String },
@@ -50,7 +50,7 @@ pub(crate) enum CliError {
     NoProfile(String),
     #[error("there is no home folder for the configuration file")]
     NoHome,
-    #[error("could not ask for `{what}`: {source}")]
+    #[error("could not prompt for `{what}`: {source}")]
     Ask { what: String, source: dialoguer::Error },
     #[error("could not read `{}`: {}", path.display(), reason(source))]
     Read { path: PathBuf, source: std::io::Error },
@@ -71,11 +71,11 @@ pub(crate) enum CliError {
     Project { problems: Vec<String> },
     #[error("there is no workflow.yaml, workflow.yml or workflow.json in `{}`", .0.display())]
     NoWorkflowFile(PathBuf),
-    #[error("the environment has no `{name}`, which `{}` names", path.display())]
+    #[error("the environment variable `{name}`, which `{}` names, is not set", path.display())]
     NoVariable { name: String, path: PathBuf },
-    #[error("`{}` is there and is not the same", .0.display())]
+    #[error("`{}` exists with other content", .0.display())]
     WouldOverwrite(PathBuf),
-    #[error("`{}` is there and is not known as the folder of the workflow `{id}`: nothing is written into it", folder.display())]
+    #[error("`{}` exists and is not known to be the folder of the workflow `{id}`; nothing was written into it", folder.display())]
     NotOfWorkflow { folder: PathBuf, id: String },
     #[error("the server names the file or folder `{name}`, which is not written: {why}")]
     BadName { name: String, why: &'static str },
@@ -86,25 +86,25 @@ pub(crate) enum CliError {
     )]
     ServedVariable { name: String },
     #[error(
-        "where the registry `{name}` is read from is not known on this machine; the server says `{origin}`"
+        "the origin of the registry `{name}` is not known on this machine; the server names `{origin}`"
     )]
     UnknownOrigin { name: String, origin: String },
-    #[error("`{url}` is not a Millrace server: its answer has another form")]
+    #[error("`{url}` is not a Millrace server: its answer has an unexpected form")]
     NoAnswer { url: String },
     #[error("the workflow `{name}` is not deployed on this server")]
     NotDeployed { name: String },
     /// What is compared is not the same: no failure, but told by the exit status.
-    #[error("the folder and the deployed version are not the same")]
+    #[error("the folder and the deployed version differ")]
     Differs,
     #[error("there is neither a workflow (workflows/NAME/workflow.yaml) nor a source (sources/NAME.mjs) in `{}`", .0.display())]
     EmptyProject(PathBuf),
-    #[error("{} called `{name}` is there already and {}, so `{path}` is not applied", if *kind == "source" { "a source" } else { "a workflow" }, owned(owner.as_deref()))]
+    #[error("{} called `{name}` already exists and {}, so `{path}` is not applied", if *kind == "source" { "a source" } else { "a workflow" }, owned(owner.as_deref()))]
     NotOurs { kind: &'static str, name: String, path: String, owner: Option<String> },
     #[error("{done} of {all} were done; {failed} failed")]
     SomeFailed { done: usize, failed: usize, all: usize },
     #[error("could not read the components of `{what}`: {why}")]
     Tree { what: String, why: String },
-    #[error("the export broke off after {lines} lines; what was written is not all")]
+    #[error("the export broke off after {lines} lines; the output is incomplete")]
     ExportBrokeOff { lines: u64 },
     #[error("there is no registry `{0}`")]
     UnknownRegistry(String),
@@ -197,14 +197,14 @@ impl CliError {
             }
             Self::Redirected { to, .. } => {
                 return Some(format!(
-                    "if that is the server you mean, name it with --url {to}, or `millrace login`: your key and code go there then"
+                    "if that is the server you mean, name it with --url {to}, or `millrace login`: your key and code are then sent there"
                 ));
             }
             Self::DownloadRedirected { .. } => {
                 "if that is the address you mean, name it in place of the first"
             }
             Self::AnswerTooLarge { .. } | Self::ListTooLong { .. } => {
-                "ask for less, with -n or a filter; an answer without an end is no Millrace server's: check --url"
+                "ask for less, with -n or a filter; if the list never ends, check that --url names a Millrace server"
             }
             Self::Unknown(_) => {
                 "`millrace list sources` and `millrace list workflows` show what there is"
@@ -214,14 +214,14 @@ impl CliError {
                 "name a folder, a git repository, the address of a .tar.gz or npm:PACKAGE"
             }
             Self::NoKey => {
-                "run `millrace login`, or set MILLRACE_API_KEY (and MILLRACE_URL); the first key stands in credentials.json in the server's data directory"
+                "run `millrace login`, or set MILLRACE_API_KEY (and MILLRACE_URL); the first key is in credentials.json in the server's data directory"
             }
             Self::NoProfile(_) => "`millrace login --profile NAME` makes one",
             Self::NoHome => "set HOME or XDG_CONFIG_HOME",
             Self::Ask { .. } => "without a terminal, give the value as a flag",
             Self::Exists(_) => "choose another name, or move the file away",
             Self::OutOfReach(refused) => refused.hint(),
-            Self::Manifest { .. } => "it says which versions the code imports; mend it, or move it",
+            Self::Manifest { .. } => "it says which versions the code imports; fix it, or move it",
             Self::TooMuchCode { .. } => "bundle it first, or import less",
             Self::File { path, .. } if is_of_project(path) => {
                 "docs/guide/workflows.md shows how a project and its sources are laid out"
@@ -234,7 +234,7 @@ impl CliError {
             }
             Self::NoWorkflowFile(_) => "`millrace workflows init NAME` writes one to begin with",
             Self::WouldOverwrite(_) => {
-                "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows what is not the same"
+                "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows the differences"
             }
             Self::NotOfWorkflow { folder, .. } => {
                 return Some(format!(
@@ -243,11 +243,11 @@ impl CliError {
                 ));
             }
             Self::BadName { .. } => {
-                "taken are code and data files whose names no tool looks for, without dot folders; rename it in the workflow, or write it by hand if you trust who made it"
+                "allowed are code and data files whose names no tool looks for, without dot folders; rename it in the workflow, or write it by hand if you trust who made it"
             }
             Self::Unsafe { .. } => "move it away, or write elsewhere with --to FOLDER",
             Self::ServedVariable { .. } => {
-                "change the value on the server; it is written by hand only"
+                "change the value on the server; a value of this form can only be written by hand"
             }
             Self::UnknownOrigin { .. } => {
                 "name it: `millrace registry update NAME ORIGIN`; it is remembered on this machine from then on"
@@ -259,14 +259,12 @@ impl CliError {
                 "docs/guide/workflows.md shows how a project is laid out; where nothing is to be left of one, millrace.yaml names it"
             }
             Self::NotOurs { .. } => {
-                "give it another name in the file, or take the one that is there over with --adopt"
+                "give it another name in the file, or take over the existing one with --adopt"
             }
-            Self::SomeFailed { .. } => {
-                "mend what failed and apply again: what is done stays as it is"
-            }
+            Self::SomeFailed { .. } => "fix what failed and apply again; what was done stays",
             Self::MadeMeanwhile { .. } => "deploy it again once the other deploy is done",
             Self::KeyRefused { .. } => {
-                "give a key of this server; the first one stands in credentials.json in its data directory"
+                "give a key of this server; the first one is in credentials.json in its data directory"
             }
             Self::Usage { hint, .. } | Self::NoDeployment { hint, .. } => hint,
             _ => return None,

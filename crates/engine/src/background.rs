@@ -228,7 +228,7 @@ impl Tasks {
                 let next = ended.unwrap_or_else(|_| {
                     tracing::error!(
                         task = B::TASK.as_str(),
-                        "a task panicked, which is a bug; it goes on after a pause"
+                        "a task panicked, which is a bug; it is restarted after a pause"
                     );
                     now.count_failure();
                     Next::After(AFTER_PANIC)

@@ -30,7 +30,7 @@ impl From<StoreError> for EngineError {
             }
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
             StoreError::NotAllowed => Self::Forbidden(
-                "what allowed this was taken away meanwhile: your role or your password is another one",
+                "your permission for this was withdrawn meanwhile: your role or your password has changed",
             ),
             StoreError::UnknownCursor(field) => Self::unknown_cursor(field),
             StoreError::Corrupt { .. } | StoreError::Damaged { .. } => {

@@ -52,10 +52,10 @@ pub struct BackupArgs {
     /// be read without it
     #[arg(long)]
     pub without_keys: bool,
-    /// Of a server with Postgres, copy the keys only: the database is copied in another way
+    /// Copy only the keys of a server with Postgres, whose database is backed up in another way
     #[arg(long, conflicts_with = "without_keys")]
     pub keys_only: bool,
-    /// The folder of Postgres's own programs (pg_dump) [default: those that are installed]
+    /// The folder of Postgres's own programs (pg_dump) [default: the installed ones]
     #[arg(long, value_name = "FOLDER", env = "MILLRACE_PG_BIN")]
     pub pg_bin: Option<PathBuf>,
 }
@@ -69,13 +69,13 @@ pub struct RestoreArgs {
     /// [default: ./millrace-data]
     #[arg(long, env = "MILLRACE_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
-    /// The master key, where the backup was made without it
+    /// The master key, if the backup was made without it
     #[arg(long, value_name = "FILE")]
     pub master_key: Option<PathBuf>,
-    /// An empty Postgres database to restore into, where the backup is of one
+    /// An empty Postgres database to restore into, if the backup is of one
     #[arg(long, env = "MILLRACE_DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<String>,
-    /// The folder of Postgres's own programs (pg_restore) [default: those that are installed]
+    /// The folder of Postgres's own programs (pg_restore) [default: the installed ones]
     #[arg(long, value_name = "FOLDER", env = "MILLRACE_PG_BIN")]
     pub pg_bin: Option<PathBuf>,
 }

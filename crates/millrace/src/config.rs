@@ -51,7 +51,7 @@ pub enum Sandbox {
 #[derive(Args, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServeArgs {
-    /// A configuration file; `millrace.toml` in the data directory where none is given
+    /// A configuration file [default: millrace.toml in the data directory]
     #[arg(long, env = "MILLRACE_CONFIG")]
     #[serde(skip)]
     pub config: Option<PathBuf>,
@@ -62,8 +62,8 @@ pub struct ServeArgs {
     /// data directory
     #[arg(long, env = "MILLRACE_DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<String>,
-    /// Seconds a start waits for a Postgres database that takes no connections yet; 0: it fails at
-    /// once [default: 30]
+    /// Seconds a start waits for a Postgres database that accepts no connections yet; 0: it fails
+    /// at once [default: 30]
     #[arg(long, env = "MILLRACE_DATABASE_WAIT_SECONDS")]
     pub database_wait_seconds: Option<u32>,
     /// Address and port to listen on [default: 127.0.0.1:8787]
@@ -72,23 +72,23 @@ pub struct ServeArgs {
     /// Where clients reach this server [default: http://<listen>, or https:// with --tls-cert]
     #[arg(long, env = "MILLRACE_BASE_URL")]
     pub base_url: Option<String>,
-    /// A domain whose names lead here: endpoints are then at {key}.DOMAIN; with a port where it is
-    /// not the usual one
+    /// A domain whose subdomains lead here: endpoints are then at {key}.DOMAIN; with its port,
+    /// unless that is the usual one
     #[arg(long, env = "MILLRACE_ENDPOINT_DOMAIN", value_name = "DOMAIN")]
     pub endpoint_domain: Option<String>,
     /// Another name of this server, beside that of its base URL: no organization can have it as a
-    /// domain; may be given again, or as a list with commas
+    /// domain; may be repeated, or a list with commas
     #[arg(long, env = "MILLRACE_OWN_HOST", value_name = "NAME", value_delimiter = ',')]
     pub own_host: Vec<String>,
     /// Addresses of reverse proxies whose headers are trusted (X-Forwarded-For, -Proto,
-    /// -Host, Forwarded): CIDR; may be given again, or as a list with commas
+    /// -Host, Forwarded): CIDR; may be repeated, or a list with commas
     #[arg(long, env = "MILLRACE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
     pub trusted_proxy: Vec<TrustedProxy>,
     /// Trusted proxies begin each connection with a header of the PROXY protocol, version 1 or 2
     #[arg(long, env = "MILLRACE_PROXY_PROTOCOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub proxy_protocol: Option<bool>,
-    /// The certificate for TLS on --listen, PEM, with those that lead to a root after it; read
-    /// again when it is renewed
+    /// The certificate for TLS on --listen, PEM, followed by its chain; read again when it is
+    /// renewed
     #[arg(long, env = "MILLRACE_TLS_CERT", value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
     /// Its private key, PEM
@@ -100,12 +100,11 @@ pub struct ServeArgs {
     /// Sender of mail [default: Millrace <millrace@localhost>]
     #[arg(long, env = "MILLRACE_MAIL_FROM")]
     pub mail_from: Option<String>,
-    /// A provider of OpenID Connect by which people sign in beside their passwords:
+    /// An OpenID Connect provider with which people can sign in, besides passwords:
     /// https://accounts.google.com
     #[arg(long, env = "MILLRACE_OIDC_ISSUER", value_name = "URL")]
     pub oidc_issuer: Option<String>,
-    /// The id under which this server is registered there, with BASE-URL/login as the address to
-    /// come back to
+    /// The client id of this server at the provider; the redirect URI is BASE-URL/login
     #[arg(long, env = "MILLRACE_OIDC_CLIENT_ID", value_name = "ID")]
     pub oidc_client_id: Option<String>,
     /// The secret of the registration; prefer the environment or a file, a command line can be seen
@@ -115,14 +114,14 @@ pub struct ServeArgs {
     /// A file with that secret
     #[arg(long, env = "MILLRACE_OIDC_CLIENT_SECRET_FILE", value_name = "FILE")]
     pub oidc_client_secret_file: Option<PathBuf>,
-    /// The provider's name on the page [default: its host]
+    /// The provider's name on the login page [default: its host]
     #[arg(long, env = "MILLRACE_OIDC_NAME", value_name = "NAME")]
     pub oidc_name: Option<String>,
-    /// Domains of addresses that sign in by the provider, separated by commas [default: all]
+    /// E-mail domains that may sign in with the provider, separated by commas [default: all]
     #[arg(long, env = "MILLRACE_OIDC_EMAIL_DOMAINS", value_name = "DOMAINS")]
     pub oidc_email_domains: Option<String>,
-    /// The role in the first organization of those who were not invited, viewer or member; needs
-    /// --oidc-email-domains [default: none, only the invited are let in]
+    /// The role in the first organization of people without an invitation, viewer or member; needs
+    /// --oidc-email-domains [default: none, only invited people can sign in]
     #[arg(long, env = "MILLRACE_OIDC_ROLE", value_name = "ROLE")]
     pub oidc_role: Option<String>,
     /// An object store that speaks S3, for `$.send.s3`: https://s3.eu-central-1.amazonaws.com
@@ -146,7 +145,7 @@ pub struct ServeArgs {
     /// The Node.js binary, 20 or newer [default: node]
     #[arg(long, env = "MILLRACE_NODE")]
     pub node: Option<PathBuf>,
-    /// The npm registry, with user and password where it asks for them
+    /// The npm registry, with user and password if it needs them
     /// [default: https://registry.npmjs.org]
     #[arg(long, env = "MILLRACE_NPM_REGISTRY", hide_env_values = true, value_name = "URL")]
     pub npm_registry: Option<String>,
@@ -160,19 +159,19 @@ pub struct ServeArgs {
     /// The largest body of a request to an endpoint, in bytes [default: 524288]
     #[arg(long, env = "MILLRACE_HTTP_BODY_MAX_BYTES")]
     pub http_body_max_bytes: Option<usize>,
-    /// Seconds a client may take for a request's head, and for its body beyond what 8 KiB a second
-    /// take [default: 30]
+    /// Seconds a client may take for a request's head, and for its body in addition to its time at
+    /// 8 KiB a second [default: 30]
     #[arg(long, env = "MILLRACE_REQUEST_TIMEOUT_SECONDS")]
     pub request_timeout_seconds: Option<u32>,
-    /// Connections at once, beyond which clients are told to come again [default: 10000]
+    /// Concurrent connections; further clients are asked to retry [default: 10000]
     #[arg(long, env = "MILLRACE_CONNECTIONS_MAX")]
     pub connections_max: Option<usize>,
-    /// MiB of memory for requests: half for bodies of those that are not answered yet, half for
-    /// accepted events that wait for their turn [default: 512]
+    /// MiB of memory for requests: half for bodies of requests not answered yet, half for accepted
+    /// events that wait to run [default: 512]
     #[arg(long, env = "MILLRACE_REQUESTS_MEMORY_MB")]
     pub requests_memory_mb: Option<u32>,
-    /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be
-    /// kept as a file [default: 104857600]
+    /// The most bytes of files in a request to an endpoint: of a form, or of a body kept as a file
+    /// [default: 104857600]
     #[arg(long, env = "MILLRACE_UPLOAD_MAX_BYTES")]
     pub upload_max_bytes: Option<usize>,
     /// The most MiB of heap that a workflow may ask for as `memory_mb`
@@ -183,8 +182,8 @@ pub struct ServeArgs {
     /// [default: 750]
     #[arg(long, env = "MILLRACE_TIMEOUT_MAX_SECONDS", value_name = "SECONDS")]
     pub timeout_max_seconds: Option<u32>,
-    /// Runs of one workflow or source that may wait where it has limits and no `queue_max`, and the
-    /// most that it may set as that [default: 100000]
+    /// Runs that may wait for one workflow or source with limits and no `queue_max`; also the
+    /// maximum of `queue_max` [default: 100000]
     #[arg(long, env = "MILLRACE_WAITING_RUNS_MAX", value_name = "COUNT")]
     pub waiting_runs_max: Option<u32>,
     /// The most runs at once in one process that a workflow or source may set as
@@ -198,8 +197,7 @@ pub struct ServeArgs {
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
-    /// Settled runs of a workflow or source, and events, of which the newest are kept
-    /// [default: as many as there are]
+    /// Newest settled runs, and newest events, that are kept of a workflow or source [default: all]
     #[arg(long, env = "MILLRACE_KEEP_COUNT")]
     pub keep_count: Option<u32>,
     /// The most days that may be set for a workflow or source [default: 36500]
@@ -212,7 +210,7 @@ pub struct ServeArgs {
     /// Days that records of who changed what are kept [default: 365]
     #[arg(long, env = "MILLRACE_KEEP_AUDIT_DAYS")]
     pub keep_audit_days: Option<u32>,
-    /// An address and port for /metrics without a key; on --listen it asks for one
+    /// An address and port for /metrics without a key; on --listen it needs one
     #[arg(long, env = "MILLRACE_METRICS_LISTEN")]
     pub metrics_listen: Option<String>,
     /// Where traces go, a collector that speaks OTLP over HTTP: http://127.0.0.1:4318
@@ -221,7 +219,7 @@ pub struct ServeArgs {
     /// Headers for the collector: NAME=VALUE, with commas between them
     #[arg(long, env = "MILLRACE_OTLP_HEADERS", hide_env_values = true)]
     pub otlp_headers: Option<String>,
-    /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no
+    /// Requests to /v1 that an API key may make in a minute, if it has no rate of its own; 0: no
     /// limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
@@ -229,14 +227,14 @@ pub struct ServeArgs {
     /// [default: 1000000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE_MAX", value_name = "COUNT")]
     pub requests_per_minute_max: Option<u32>,
-    /// The file of the master key, under which all secrets are kept: 32 bytes, or those in hex or
+    /// The file of the master key, which encrypts all secrets: 32 bytes, as they are or in hex or
     /// base64 [default: master.key in the data directory]
     #[arg(long, env = "MILLRACE_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
     /// The master key itself; prefer the environment, a command line can be seen by others
     #[arg(long, env = "MILLRACE_MASTER_KEY", hide_env_values = true)]
     pub master_key: Option<String>,
-    /// The master key before it, for the one start that changes it
+    /// The previous master key, for the one start that changes it
     #[arg(long, env = "MILLRACE_MASTER_KEY_OLD", hide_env_values = true)]
     pub master_key_old: Option<String>,
     /// A shell command that prints the master key, such as one that asks a key service
@@ -245,8 +243,8 @@ pub struct ServeArgs {
     /// The walls around code that runs here [default: required]
     #[arg(long, env = "MILLRACE_SANDBOX")]
     pub sandbox: Option<Sandbox>,
-    /// Addresses that components may reach though they are closed: CIDR[:PORT] or NAME[:PORT]; may
-    /// be given again, or as a list with commas
+    /// Addresses that components may reach although they are not public: CIDR[:PORT] or
+    /// NAME[:PORT]; may be repeated, or a list with commas
     #[arg(long, env = "MILLRACE_EGRESS_ALLOW", value_name = "ADDRESS", value_delimiter = ',')]
     pub egress_allow: Vec<Allow>,
     /// The form of the log [default: text]

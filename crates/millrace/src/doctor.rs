@@ -1,4 +1,4 @@
-//! `millrace doctor`: checks a server's needs, and says what to mend. It changes nothing, also
+//! `millrace doctor`: checks a server's needs, and says what to fix. It changes nothing, also
 //! where a server runs.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -75,7 +75,7 @@ pub async fn doctor(args: ServeArgs, json: bool) -> ExitCode {
         Err(error) => checks.fail(
             "configuration",
             format!("{error:#}"),
-            "mend the flag, the variable or the line of millrace.toml that it names",
+            "fix the flag, the variable or the line of millrace.toml that it names",
         ),
     }
     print(&checks.0, json);
@@ -124,7 +124,7 @@ fn user(data_dir: &Path, checks: &mut Checks) {
         0 if owner != 0 => checks.warn(
             "user",
             format!("this is root, and `{}` belongs to user {owner}", data_dir.display()),
-            format!("ask as that user what stands, `sudo -u '#{owner}' millrace doctor ...`: to root the walls and bundling fail at a folder that is closed to others"),
+            format!("run it as that user, `sudo -u '#{owner}' millrace doctor ...`: to root the walls and bundling fail at a folder that is closed to others"),
         ),
         0 => checks.warn("user", "this is root", "run the server as a user of its own: root is needed for nothing, and makes each mistake a large one"),
         id => checks.ok("user", format!("an ordinary user ({id})")),
@@ -170,7 +170,7 @@ async fn walls(config: &Config, checks: &mut Checks) {
         match tried.failed {
             // As a start says it: what Landlock keeps in depends on its version.
             None if name == "walls" => checks.ok(name, format!("{}: {}", tried.wall, found.walls)),
-            None => checks.ok(name, format!("{}: it stands", tried.wall)),
+            None => checks.ok(name, format!("{}: it holds", tried.wall)),
             Some(why) if let Some(lack) = tried.lack => {
                 checks.fail(name, format!("{}: {why}", tried.wall), lack.to_string())
             }
@@ -215,7 +215,7 @@ async fn walls(config: &Config, checks: &mut Checks) {
         Sandbox::BestEffort => checks.warn(
             "walls",
             "--sandbox=best-effort: a server starts also where walls are missing",
-            "leave it out where all walls stand",
+            "leave it out where all walls hold",
         ),
         Sandbox::Off => checks.warn(
             "walls",
@@ -248,7 +248,7 @@ async fn egress(config: &Config, checks: &mut Checks) {
         checks.warn(
             NAME,
             format!("the name `{name}` of --egress-allow leads nowhere"),
-            "mend the name, or the resolver that should know it; until then it stays closed",
+            "fix the name, or the resolver that should know it; until then it stays closed",
         );
     }
     for allow in config.egress_allow.iter().filter(|allow| is_wide(allow)) {
@@ -418,7 +418,7 @@ async fn base_url(config: &Config, is_running: bool, checks: &mut Checks) {
             return checks.fail(
                 NAME,
                 format!("`{base}` does not lead to the server: {why}"),
-                "mend --base-url, or the proxy and the name that lead there",
+                "fix --base-url, or the proxy and the name that lead there",
             );
         }
     }

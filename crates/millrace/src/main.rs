@@ -61,27 +61,27 @@ enum Command {
     /// Run the server.
     #[command(after_help = "Example: millrace serve --data-dir ./data --listen 127.0.0.1:8787")]
     Serve(Box<config::ServeArgs>),
-    /// Copy what a server needs to go on into a new folder, also while it runs.
+    /// Back up a server into a new folder, also while it runs.
     #[command(
         after_help = "Example: millrace backup /backups/millrace-$(date +%F) --data-dir ./data"
     )]
     Backup(backup::BackupArgs),
-    /// Make a data directory of a backup.
+    /// Restore a backup into a new data directory.
     #[command(
         after_help = "Example: millrace restore /backups/millrace-2026-01-31 --data-dir ./data"
     )]
     Restore(backup::RestoreArgs),
-    /// Check what a server needs here, and say what to mend.
+    /// Check whether a server can run here, and say what to fix.
     #[command(
-        after_help = "Takes what `serve` takes, from the same places, and changes nothing.\n\
-        Exit status: 0 where a server would work, 1 where not.\n\
+        after_help = "Takes the options of `serve`, from the same places, and changes nothing.\n\
+        Exit status: 0 if a server would work, 1 if not.\n\
         Example: millrace doctor --data-dir ./data --json"
     )]
     Doctor(Box<config::ServeArgs>),
     /// Bundles one component for a server that started this process.
     #[command(name = serve::BUNDLE_WORKER, hide = true)]
     BundleWorker,
-    /// Print what completes commands in a shell
+    /// Print the completion script of a shell
     #[command(
         after_help = "Examples:\n  millrace completions bash > ~/.local/share/bash-completion/completions/millrace\n  millrace completions zsh > ~/.zfunc/_millrace\n  \
         millrace completions fish > ~/.config/fish/completions/millrace.fish"

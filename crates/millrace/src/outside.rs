@@ -17,7 +17,7 @@ pub(crate) async fn look(config: &Config, checks: &mut Checks) {
             return checks.warn(
                 "outside",
                 format!("requests cannot be made: {}", error_chain(&error)),
-                "mend the proxy's variables or the machine's certificates",
+                "fix the proxy's variables or the machine's certificates",
             );
         }
     };

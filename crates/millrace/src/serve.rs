@@ -63,7 +63,7 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
         tls,
     };
     let listeners = Listeners::bind(&config).await?;
-    let address = listeners.main.local_addr().context("could not tell the listener's address")?;
+    let address = listeners.main.local_addr().context("could not read the listener's address")?;
     let base_url = config.base_url.clone().unwrap_or_else(|| {
         format!("{}://{address}", if config.tls.is_some() { "https" } else { "http" })
     });
@@ -157,7 +157,7 @@ fn serve_metrics(
     engine: &Engine,
     limits: http::Limits,
 ) -> Result<tokio::task::JoinHandle<()>> {
-    tracing::info!(address = %listener.local_addr().context("could not tell the listener's address")?, "/metrics is open here, to whoever reaches it");
+    tracing::info!(address = %listener.local_addr().context("could not read the listener's address")?, "/metrics is open here, to whoever reaches it");
     let router = millrace_api::metrics_router(engine.clone());
     let limits = http::Limits {
         connections_max: limits.connections_max.min(METRICS_CONNECTIONS_MAX),
@@ -296,7 +296,7 @@ fn log_walls(Config { sandbox, egress_allow, .. }: &Config, runner: &Runner) {
     let walls = runner.walls();
     if *sandbox == Sandbox::Off {
         tracing::warn!(
-            "--sandbox=off: no walls stand around components; whoever may deploy one can read and change all that this server can"
+            "--sandbox=off: there are no walls around components; whoever may deploy one can read and change all that this server can"
         );
         return;
     }

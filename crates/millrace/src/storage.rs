@@ -58,7 +58,7 @@ fn data_directory(path: &Path, checks: &mut Checks) -> bool {
         checks.fail(
             NAME,
             format!("`{shown}` cannot be written in: {error}"),
-            "give it to the server's user, or mend the file system",
+            "give it to the server's user, or repair the file system",
         );
         return false;
     }
@@ -90,14 +90,14 @@ fn disk(path: &Path, checks: &mut Checks) {
         Err(error) => {
             return checks.warn(
                 NAME,
-                format!("the room in `{}` is not known: {error}", there.display()),
+                format!("the free space of `{}` is not known: {error}", there.display()),
                 "look at it yourself: `df`",
             );
         }
     };
     let (free, files) = (found.f_bavail.saturating_mul(found.f_frsize), found.f_favail);
     let said = format!("{} MiB are free for `{}`", free >> 20, path.display());
-    let mend = "make room, or put the data directory elsewhere; a full disk refuses events until there is room again";
+    let mend = "free some space, or move the data directory elsewhere; while the disk is full, events are refused";
     if free < FREE_BYTES_MIN || (found.f_files > 0 && files < 1_000) {
         checks.fail(NAME, format!("{said}, and {files} more files"), mend);
     } else if free < DISK_BYTES_GOOD {

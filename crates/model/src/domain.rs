@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::ids::{HttpInterfaceId, OrgId};
 
-/// A domain that stands for an endpoint.
+/// A domain that is attached to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointDomain {
     /// The domain, in lower case.

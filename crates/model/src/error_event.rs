@@ -71,7 +71,7 @@ pub const CHANGES_MAX: u32 = 100;
 pub enum ErrorState {
     /// Nobody did anything about it.
     Open,
-    /// A person says that it is mended.
+    /// A person says that it is fixed.
     Resolved,
     /// A person wants no mail about it.
     Ignored,

@@ -74,8 +74,8 @@ pub(crate) async fn create_domain(c: &Client, d: &EndpointDomain) -> StoreResult
     Ok(())
 }
 
-/// An endpoint that a deployment took away may come back with the next: its domain stands for
-/// nothing meanwhile.
+/// An endpoint that a deployment took away may come back with the next: its domain stays attached
+/// to nothing meanwhile.
 pub(crate) async fn domains(c: &Client) -> StoreResult<Vec<(String, String)>> {
     let sql = "SELECT d.id, h.key FROM endpoint_domains d JOIN http_interfaces h ON h.id = d.endpoint_id AND h.org_id = d.org_id LIMIT 100000";
     many(c, sql, &[], |row| {

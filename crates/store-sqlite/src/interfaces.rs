@@ -65,8 +65,8 @@ pub(crate) fn create_domain(c: &Connection, d: &EndpointDomain) -> StoreResult<(
     Ok(())
 }
 
-/// An endpoint that a deployment took away may come back with the next: its domain stands for
-/// nothing meanwhile.
+/// An endpoint that a deployment took away may come back with the next: its domain stays attached
+/// to nothing meanwhile.
 pub(crate) fn domains(c: &Connection) -> StoreResult<Vec<(String, String)>> {
     let sql = "SELECT d.id, h.key FROM endpoint_domains d JOIN http_interfaces h ON h.id = d.endpoint_id AND h.org_id = d.org_id LIMIT 100000";
     many(c, sql, [], |row| Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?)))

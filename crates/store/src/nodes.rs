@@ -26,7 +26,7 @@ pub enum Notification {
 pub enum Changed {
     /// A source or workflow (its id as text): record, version or interfaces.
     Owner(String),
-    /// Who listens to what.
+    /// Subscriptions: which listeners run on which events.
     Listeners,
     /// Keys or tokens of callers.
     Callers,

@@ -118,7 +118,7 @@ pub trait Sources: Send + Sync + 'static {
         org: &OrgId,
         id: &HttpInterfaceId,
     ) -> StoreResult<Option<HttpInterface>>;
-    /// Lets a domain stand for an endpoint. `Taken("id")`. It goes with the source or workflow that
+    /// Attaches a domain to an endpoint. `Taken("id")`. It goes with the source or workflow that
     /// the endpoint is of.
     async fn create_endpoint_domain(&self, domain: EndpointDomain) -> StoreResult<()>;
     /// The organization's domains, newest first. Cursor: the domain.

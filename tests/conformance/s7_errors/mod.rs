@@ -378,7 +378,7 @@ async fn s7_the_mail_names_all_in_text_and_html_and_links_to_run_and_replay() {
     ] {
         assert!(html.contains(part), "{part}: {html}");
     }
-    assert!(!html.contains("<b>funds") && html.contains("Mend the step</a>"), "{html}");
+    assert!(!html.contains("<b>funds") && html.contains("Fix the step</a>"), "{html}");
     let sent = mail.mails.lock().expect("not poisoned")[0].clone();
     assert!(
         sent.contains("multipart/alternative")

@@ -359,7 +359,7 @@ async fn s8_versions_that_the_authors_manifest_prescribes_count_for_packages() {
     for (manifest, why) in [
         ("{ \"overrides\": { \"deep\": \"2.0.0\" }, }", "it is not JSON: trailing comma"),
         ("", "it is not JSON"),
-        ("[]", "it is JSON, but no object"),
+        ("[]", "it is JSON, but not an object"),
     ] {
         for path in ["package.json", "below/package.json"] {
             let body = json!({ "component_code": code, "component_files": { path: manifest }, "component_entry": "below/main.mjs" });

@@ -72,7 +72,7 @@ impl Asker {
         let id = {
             let mut waiting = self.waiting.lock();
             if waiting.is_over {
-                return Err(failed("could not hear the server", "it is gone"));
+                return Err(failed("could not read from the server", "it is gone"));
             }
             waiting.next += 1;
             let id = waiting.next;
@@ -80,7 +80,8 @@ impl Asker {
             id
         };
         self.say(&Said::Asked(Asked { id, need }))?;
-        let given = answer.await.map_err(|_| failed("could not hear the server", "it is gone"))?;
+        let given =
+            answer.await.map_err(|_| failed("could not read from the server", "it is gone"))?;
         given.map_err(BundleError::from)
     }
 

@@ -327,7 +327,7 @@ impl WorkerCommand {
         let mut passing = JoinSet::new();
         loop {
             let read = tokio::select! {
-                read = output.read_until(b'\n', &mut line) => read.map_err(|e| failed("could not hear the bundler", e))?,
+                read = output.read_until(b'\n', &mut line) => read.map_err(|e| failed("could not read from the bundler", e))?,
                 Some(_) = passing.join_next() => return Ok(fetcher.map_or(Heard::Nothing, |fetcher| Heard::NothingOf(Box::new(fetcher)))),
             };
             if read == 0 {

@@ -114,7 +114,7 @@ fn certificates() -> impl Iterator<Item = PathBuf> {
 
 fn read<T: DeserializeOwned>(input: &mut impl BufRead) -> Result<T, BundleError> {
     let mut line = Vec::new();
-    input.read_until(b'\n', &mut line).map_err(|e| failed("could not hear the server", e))?;
+    input.read_until(b'\n', &mut line).map_err(|e| failed("could not read from the server", e))?;
     millrace_model::json::from_slice(&line)
         .map_err(|e| failed("could not understand the server", e))
 }

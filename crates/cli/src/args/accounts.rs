@@ -20,11 +20,10 @@ pub enum AccountCommand {
     Add {
         /// The app's slug
         app: String,
-        /// A name to tell it by
+        /// A name for the account
         #[arg(long)]
         name: Option<String>,
-        /// Of an app that is connected in a browser: wait until somebody came back from there, and
-        /// show the account
+        /// For an app that is connected in a browser: wait for the connection, and show the account
         #[arg(long)]
         wait: bool,
     },
@@ -40,13 +39,13 @@ pub enum AccountCommand {
         /// The account's id
         id: String,
     },
-    /// Ask the provider of an account for a token now, and tell whether the account works
+    /// Check whether an account works: ask its provider for a token now
     #[command(after_help = "Example: millrace accounts check apn_Qa8Ium1")]
     Check {
         /// The account's id
         id: String,
     },
-    /// Give an account a new name, or without one new values of its fields
+    /// Rename an account, or without a name give its fields new values
     #[command(after_help = "Example: millrace accounts update apn_Qa8Ium1 --name billing")]
     Update {
         /// The account's id

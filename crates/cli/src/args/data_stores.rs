@@ -8,7 +8,7 @@ pub enum DataStoreCommand {
     /// List data stores
     #[command(after_help = "Example: millrace data-stores list")]
     List,
-    /// Make a data store
+    /// Create a data store
     #[command(alias = "add", after_help = "Example: millrace data-stores create orders")]
     Create {
         /// Its name
@@ -24,14 +24,14 @@ pub enum DataStoreCommand {
         /// How many keys
         #[arg(short, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
         n: u32,
-        /// Only keys that begin so
+        /// Only keys with this prefix
         #[arg(long, default_value = "")]
         prefix: String,
-        /// With their values, large ones cut
+        /// Show their values too, large ones shortened
         #[arg(long)]
         values: bool,
     },
-    /// Print what a data store holds under a key
+    /// Print the value of a key
     #[command(after_help = "Example: millrace data-stores get orders last-seen")]
     Get {
         /// Id or name
@@ -46,13 +46,13 @@ pub enum DataStoreCommand {
         store: String,
         /// The key
         key: String,
-        /// JSON where it is an object, array, number or true, false, null, else text
+        /// JSON if it is an object, array, number, true, false or null; otherwise text
         value: String,
-        /// Seconds until it ends; never where absent
+        /// Seconds until the value expires [default: never]
         #[arg(long, value_name = "SECONDS", value_parser = ttl)]
         ttl: Option<f64>,
     },
-    /// Delete a key, or without one the data store with all it holds
+    /// Delete a key, or without one the whole data store
     #[command(after_help = "Example: millrace data-stores delete orders last-seen")]
     Delete {
         /// Id or name

@@ -11,9 +11,9 @@ pub enum ErrorGroupCommand {
         /// The group's id, as `errors --groups` shows it
         id: String,
     },
-    /// Say that it is mended; a run accepted after that which fails with it makes it `regressed`
+    /// Mark it as fixed; if a run accepted later fails with it, it becomes `regressed`
     #[command(
-        after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'mended in version 4'"
+        after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'fixed in version 4'"
     )]
     Resolve {
         /// The group's id
@@ -22,7 +22,7 @@ pub enum ErrorGroupCommand {
         #[arg(long)]
         note: Option<String>,
     },
-    /// Send no mail about it
+    /// Send no more mails about it
     #[command(
         after_help = "Example: millrace error-groups ignore eg_5f0c1d2e3b4a59687786 --note 'the shop is closed on Sundays'"
     )]
@@ -33,7 +33,7 @@ pub enum ErrorGroupCommand {
         #[arg(long)]
         note: Option<String>,
     },
-    /// Make it open again
+    /// Open it again
     #[command(after_help = "Example: millrace error-groups reopen eg_5f0c1d2e3b4a59687786")]
     Reopen {
         /// The group's id

@@ -13,7 +13,7 @@ pub enum FileCommand {
         /// The store's name
         store: Option<String>,
     },
-    /// Write what is in a file to standard output, or into a local file
+    /// Write the content of a file to standard output, or into a local file
     #[command(after_help = "Example: millrace files get reports 2026/june.csv --output june.csv")]
     Get {
         /// The store's name
@@ -24,17 +24,17 @@ pub enum FileCommand {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Put a local file into a store, in the place of one that is there
+    /// Put a local file into a store, in place of an existing one
     #[command(after_help = "Example: millrace files put reports june.csv 2026/june.csv")]
     Put {
-        /// The store's name; it begins with its first file
+        /// The store's name; its first file creates the store
         store: String,
         /// The local file
         file: PathBuf,
-        /// Its path in the store; the local file's name where it is not given
+        /// Its path in the store [default: the local file's name]
         path: Option<String>,
     },
-    /// Delete a file, or without a path the store with all it holds
+    /// Delete a file, or without a path the whole store
     #[command(after_help = "Example: millrace files delete reports 2026/june.csv")]
     Delete {
         /// The store's name

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 /// What `init` writes.
 #[derive(Args, Debug)]
 pub struct InitArgs {
-    /// What to begin
+    /// The kind of component
     pub kind: InitKind,
     /// Its name, such as "New Things"; the file is named after it
     pub name: String,

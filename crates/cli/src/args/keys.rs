@@ -5,10 +5,10 @@ use clap::Subcommand;
 /// Commands for API keys.
 #[derive(Subcommand, Debug)]
 pub enum KeyCommand {
-    /// List keys; never the keys themselves
+    /// List keys, without their secret text
     #[command(after_help = "Example: millrace keys list")]
     List,
-    /// Make a key; it is shown this once
+    /// Create a key; it is shown only once
     #[command(
         alias = "add",
         after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d"
@@ -19,21 +19,21 @@ pub enum KeyCommand {
         /// What it may do; `full` is everything
         #[arg(long = "scope", required = true, value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
         scopes: Vec<String>,
-        /// When it ends, such as 12h or 90d; never where nothing is said
+        /// When it expires, such as 12h or 90d [default: never]
         #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
         expires_in: Option<i64>,
         /// Requests a minute [default: the server's setting]
         #[arg(long, value_name = "COUNT", value_parser = rate)]
         rate: Option<u32>,
     },
-    /// End a key at once
+    /// Revoke a key at once
     #[command(after_help = "Example: millrace keys revoke key_Qa8Ium1")]
     Revoke {
         /// The key's id
         id: String,
     },
-    /// Put a new key in the place of one; it is shown this once. With --master-key: in the place of
-    /// the server's master key, which stays secret
+    /// Replace a key with a new one, which is shown only once. With --master-key: replace the
+    /// server's master key; the new one is never shown
     #[command(
         after_help = "Examples:\n  millrace keys rotate key_Qa8Ium1 --grace 24h\n  millrace keys rotate --master-key"
     )]
@@ -44,7 +44,7 @@ pub enum KeyCommand {
         /// The server's master key
         #[arg(long, conflicts_with_all = ["id", "grace"])]
         master_key: bool,
-        /// How long the key before is still taken, such as 24h; not at all where nothing is said
+        /// How long the old key is still accepted, such as 24h [default: not at all]
         #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
         grace: Option<i64>,
     },

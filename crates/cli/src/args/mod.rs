@@ -65,40 +65,40 @@ pub struct GlobalArgs {
 /// Commands that speak to a server.
 #[derive(Subcommand, Debug)]
 pub enum ClientCommand {
-    /// Keep a server's address and key in the configuration file
+    /// Store a server's address and key in the configuration file
     #[command(
-        after_help = "Asks on a terminal; else reads the key, and the address if it stands on a line of its own, from standard input.\n\
+        after_help = "Asks on a terminal; otherwise reads the key from standard input, and the address if it is on a line of its own.\n\
         Example: millrace login --url http://127.0.0.1:8787 < key.txt"
     )]
     Login,
-    /// Forget a kept key
+    /// Remove a stored key
     #[command(after_help = "Example: millrace logout --profile work")]
     Logout,
-    /// Kept servers and keys, by name
+    /// Stored servers and keys, by name
     #[command(
         subcommand,
         after_help = "Example: millrace login --profile work && millrace profile use work"
     )]
     Profile(ProfileCommand),
-    /// Write a source, action or app to begin with
+    /// Write a first version of a source, action or app
     #[command(
         after_help = "Examples:\n  millrace init source \"New Things\" --http --db\n  millrace init action \"Say Hello\"\n  millrace init app acme\n\
         A workflow: millrace workflows init NAME"
     )]
     Init(InitArgs),
-    /// Deploy a source from a file, an address, a saved component or a key, published or of a
-    /// registry
+    /// Deploy a source from a file, an address, a saved component, or the key of a published or
+    /// registry component
     #[command(
         after_help = "Example: millrace deploy rss.mjs --prop url=https://example.com/feed.xml --prop timer='{\"intervalSeconds\": 60}'"
     )]
     Deploy {
-        /// A file, an http(s) address, an `sc_` id or a key; asked for on a terminal where it is
-        /// missing
+        /// A file, an http(s) address, an `sc_` id or a key; if it is missing, a terminal asks for
+        /// it
         what: Option<String>,
         /// The source's name
         #[arg(long)]
         name: Option<String>,
-        /// A prop's value: JSON where it is an object, array, number or true, false, else text
+        /// A prop's value: JSON if it is an object, array, number, true or false; otherwise text
         #[arg(long = "prop", value_name = "NAME=VALUE")]
         props: Vec<String>,
         #[command(flatten)]
@@ -110,10 +110,10 @@ pub enum ClientCommand {
         /// The component's file
         file: PathBuf,
     },
-    /// Take a published key away
+    /// Unpublish a component
     #[command(after_help = "Example: millrace unpublish component acme-say-hello")]
     Unpublish {
-        /// The key; the word `component` may stand before it
+        /// The key; the word `component` before it is optional
         #[arg(required = true, num_args = 1..=2, value_name = "KEY")]
         key: Vec<String>,
     },
@@ -148,13 +148,13 @@ pub enum ClientCommand {
         /// Do not ask
         #[arg(short, long)]
         yes: bool,
-        /// Delete what the project made before and is no longer in the folder
+        /// Delete what the project made earlier and is no longer in the folder
         #[arg(long)]
         prune: bool,
-        /// Take over what is there under the same name and was made by others
+        /// Take over existing records of the same name that others made
         #[arg(long)]
         adopt: bool,
-        /// Update also what has not changed, such as for new values of the environment
+        /// Also update what has not changed, for example after a variable of the environment has
         #[arg(long)]
         force: bool,
     },
@@ -171,7 +171,7 @@ pub enum ClientCommand {
         /// Only events with this text in their data, id or summary, of the newest 2,000
         #[arg(long, value_name = "TEXT", conflicts_with = "follow")]
         text: Option<String>,
-        /// Go on as they come
+        /// Keep showing new ones as they arrive
         #[arg(short, long)]
         follow: bool,
     },
@@ -181,7 +181,7 @@ pub enum ClientCommand {
     )]
     Logs(LogArgs),
     /// Find workflows, sources, components, accounts and other records by words of their names, or
-    /// any by its id
+    /// any record by its id
     #[command(
         after_help = "Examples:\n  millrace find orders\n  millrace find run_3MPlbwmoIbRQQTJuWs6qvEHMdKv"
     )]
@@ -202,7 +202,7 @@ pub enum ClientCommand {
         after_help = "Examples:\n  millrace list sources\n  millrace ls wf\n  millrace list streams"
     )]
     List {
-        /// What to list; asked for on a terminal where it is missing
+        /// What to list; if it is missing, a terminal asks for it
         what: Option<Listed>,
     },
     /// Show a source or workflow
@@ -211,7 +211,7 @@ pub enum ClientCommand {
         /// Id or name
         name: String,
     },
-    /// Change a source; a workflow's name or state
+    /// Change a source, or a workflow's name or state
     #[command(
         after_help = "Examples:\n  millrace update my-source --code my-source.mjs --prop n=2\n  millrace update my-source --deactivate"
     )]
@@ -243,7 +243,7 @@ pub enum ClientCommand {
     Delete {
         /// Id or name
         name: String,
-        /// Delete nothing, and show what would go with it
+        /// Delete nothing, and show what would be deleted with it
         #[arg(long)]
         dry_run: bool,
     },
@@ -265,19 +265,19 @@ pub enum ClientCommand {
         after_help = "Example: millrace workflows init order-mail && millrace dev order-mail"
     )]
     Workflows(WorkflowCommand),
-    /// Trees of components to deploy from by key
+    /// Registries: trees of components that are deployed by key
     #[command(
         subcommand,
         after_help = "Example: millrace registry add https://github.com/acme/components && millrace registry search new items"
     )]
     Registry(RegistryCommand),
-    /// Versions of sources, and events by hand
+    /// Versions of sources, and events sent by hand
     #[command(subcommand, after_help = "Example: millrace sources rollback new-orders")]
     Sources(SourceCommand),
     /// Runs of workflows and sources
     #[command(subcommand, after_help = "Example: millrace runs list order-mail --status failed")]
     Runs(RunCommand),
-    /// Who listens to what
+    /// Subscriptions: which listeners run on which events
     #[command(
         subcommand,
         after_help = "Example: millrace subscriptions add order-mail error-handler '$errors'"
@@ -301,20 +301,19 @@ pub enum ClientCommand {
         after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d"
     )]
     Keys(KeyCommand),
-    /// Make a link by which a person sets a password: for the first visit, or where one was
-    /// forgotten
+    /// Make a link with which a person sets a password, for the first visit or after forgetting one
     #[command(after_help = "Example: millrace setup-link mara@example.com")]
     SetupLink {
-        /// Address of a member; without it the user's that the key acts for
+        /// A member's address [default: that of the user the key acts for]
         email: Option<String>,
     },
     /// List the errors of a workflow or source, oldest first
     #[command(after_help = "Example: millrace errors orders --groups")]
     Errors {
-        /// Id or name; with --groups it may be left out
+        /// Id or name; optional with --groups
         #[arg(required_unless_present = "groups")]
         name: Option<String>,
-        /// By class, step and place in the code, with how many there were; the last seen first
+        /// Group them by class, step and place in the code, with their number; the last seen first
         #[arg(long)]
         groups: bool,
         /// Only groups in one of these states, with commas between them
@@ -324,10 +323,10 @@ pub enum ClientCommand {
     /// One group of errors: its history, and whether it is resolved or ignored
     #[command(
         subcommand,
-        after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'mended in version 4'"
+        after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'fixed in version 4'"
     )]
     ErrorGroups(ErrorGroupCommand),
-    /// Replay many runs, as a job that outlives the server
+    /// Replay many runs, as a job that a restart of the server does not end
     #[command(
         subcommand,
         after_help = "Example: millrace replays start order-mail --class TypeError --from-failed"
@@ -370,7 +369,7 @@ pub enum ClientCommand {
     Mail {
         /// A message's id
         id: Option<String>,
-        /// Send the message again, or at once
+        /// Send the message now, also if it was sent before
         #[arg(long, requires = "id")]
         send: bool,
         /// How many
@@ -385,7 +384,7 @@ pub enum ProfileCommand {
     /// List profiles
     #[command(visible_alias = "ls", after_help = "Example: millrace profile list")]
     List,
-    /// Use a profile where none is named
+    /// Use a profile when none is named
     #[command(
         after_help = "Examples:\n  millrace profile use work\n  millrace profile use default"
     )]
@@ -415,10 +414,11 @@ pub enum Listed {
 /// How many runs of a source go on at the same time.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Parallel {
-    /// Runs at the same time, or `default`: 1 for a source with a $.service.db, else no limit
+    /// Runs at the same time, or `default`: 1 for a source with a $.service.db, otherwise no limit
     #[arg(long, value_name = "N", value_parser = number_or_default)]
     pub concurrency: Option<Value>,
-    /// Runs that share a process, or `default`: 1. Data of one customer may reach another's run
+    /// Runs that share a process, or `default`: 1. With more, data of one customer may reach the
+    /// run of another
     #[arg(long, value_name = "N", value_parser = number_or_default)]
     pub calls_per_isolate: Option<Value>,
 }

@@ -16,7 +16,7 @@ pub struct ExportArgs {
     /// Accepted before
     #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
     pub to: Option<i64>,
-    /// A new file to write; standard output where none is named
+    /// A new file to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -24,7 +24,7 @@ pub struct ExportArgs {
 /// What `system` takes.
 #[derive(Args, Debug)]
 pub struct SystemArgs {
-    /// What `millrace doctor` finds there, and what to mend
+    /// Show what `millrace doctor` finds there, and what to fix
     #[arg(long)]
     pub checks: bool,
 }
@@ -48,10 +48,11 @@ pub struct OrganizationArgs {
 pub struct RetentionArgs {
     /// Id or name
     pub name: String,
-    /// Days after which its settled runs and its events go, or `default` for the server's setting
+    /// Days after which its settled runs and its events are deleted, or `default` for the server's
+    /// setting
     #[arg(long, value_name = "DAYS", value_parser = kept)]
     pub days: Option<Kept>,
-    /// How many of its newest runs, and of its newest events, stay, or `default`
+    /// How many of its newest runs, and of its newest events, are kept, or `default`
     #[arg(long, value_name = "COUNT", value_parser = kept)]
     pub count: Option<Kept>,
 }
@@ -90,10 +91,10 @@ pub(super) fn states(text: &str) -> Result<String, String> {
 /// Commands for OAuth clients.
 #[derive(Subcommand, Debug)]
 pub enum OauthClientCommand {
-    /// List clients; never their secrets
+    /// List clients, without their secrets
     #[command(after_help = "Example: millrace oauth-clients list")]
     List,
-    /// Make a client; its secret is shown this once
+    /// Create a client; its secret is shown only once
     #[command(
         alias = "add",
         after_help = "A client gets a token with its id and secret:\n  \
@@ -107,7 +108,7 @@ pub enum OauthClientCommand {
         #[arg(long = "scope", required = true, value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
         scopes: Vec<String>,
     },
-    /// End a client and its tokens
+    /// Delete a client and revoke its tokens
     #[command(after_help = "Example: millrace oauth-clients delete oc_Qa8Ium1")]
     Delete {
         /// The client's id
@@ -152,7 +153,7 @@ pub struct AuditArgs {
 pub struct LogArgs {
     /// Id or name
     pub name: String,
-    /// Go on as they come
+    /// Keep showing new ones as they arrive
     #[arg(short, long, conflicts_with_all = ["level", "text", "step"])]
     pub follow: bool,
     /// Only of these levels, with commas between them: debug, log, info, warn, error

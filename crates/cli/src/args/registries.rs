@@ -18,7 +18,7 @@ pub enum RegistryCommand {
     Add {
         /// A folder, a git repository's address, the address of a .tar.gz, or npm:PACKAGE
         what: String,
-        /// Its name [default: the last part of where it comes from]
+        /// Its name [default: the last part of its origin]
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
@@ -33,18 +33,18 @@ pub enum RegistryCommand {
         /// Its name
         name: String,
     },
-    /// Remove a registry; what was deployed from it goes on
+    /// Remove a registry; what was deployed from it keeps running
     #[command(after_help = "Example: millrace registry remove acme")]
     Remove {
         /// Its name
         name: String,
     },
-    /// Read a registry again from where it came
+    /// Read a registry again from its origin
     #[command(after_help = "Example: millrace registry update acme")]
     Update {
         /// Its name
         name: String,
-        /// From somewhere else from now on
+        /// Another origin from now on
         what: Option<String>,
         #[command(flatten)]
         npm: NpmArgs,

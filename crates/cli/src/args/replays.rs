@@ -5,14 +5,14 @@ use clap::Subcommand;
 /// Commands for replays of many runs.
 #[derive(Subcommand, Debug)]
 pub enum ReplayCommand {
-    /// Replay runs that failed, and show how it goes
+    /// Replay runs that failed, and show the progress
     #[command(
         after_help = "Example: millrace replays start orders --class TypeError --from 2026-01-31T00:00:00Z --from-failed"
     )]
     Start {
         /// Id or name of the workflow or source
         name: String,
-        /// A run, in place of all that failed; may be given again
+        /// A run to replay, instead of all that failed; may be repeated
         #[arg(long = "run", value_name = "RUN", conflicts_with_all = ["class", "group", "from", "to"])]
         runs: Vec<String>,
         /// Only errors of this class
@@ -34,8 +34,8 @@ pub enum ReplayCommand {
         /// Each begins with the step that failed
         #[arg(long)]
         from_failed: bool,
-        /// In place of all that failed, every run that ended so, replays among them; may be given
-        /// again
+        /// Instead of all that failed, every run with this status, including replays; may be
+        /// repeated
         #[arg(long, value_parser = ["succeeded", "failed", "cancelled"], conflicts_with = "runs")]
         status: Vec<String>,
         /// The version that runs: the live one, or the one that each run had
@@ -44,7 +44,7 @@ pub enum ReplayCommand {
         /// Another event in place of each run's: JSON, `@FILE` for a file's, `-` for standard input
         #[arg(long, value_name = "JSON")]
         event: Option<String>,
-        /// Count the runs only
+        /// Only count the runs
         #[arg(long)]
         dry_run: bool,
         /// Do not wait for its end
@@ -75,13 +75,13 @@ pub enum ReplayCommand {
         /// The replay's id
         id: String,
     },
-    /// Let a replay go on
+    /// Resume a replay
     #[command(after_help = "Example: millrace replays resume rpl_Qa8Ium1")]
     Resume {
         /// The replay's id
         id: String,
     },
-    /// End a replay; what it queued stays queued
+    /// Cancel a replay; the runs that it queued stay queued
     #[command(after_help = "Example: millrace replays cancel rpl_Qa8Ium1")]
     Cancel {
         /// The replay's id

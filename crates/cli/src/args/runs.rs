@@ -21,7 +21,7 @@ pub enum RunCommand {
     /// and results
     #[command(after_help = "Example: millrace runs search 'ORD-1182 cust*' --status failed")]
     Search {
-        /// Words that a run has, all of them; `order*` stands for each that begins so
+        /// Words that a run has, all of them; `order*` matches each word that begins with it
         text: String,
         /// Only runs in this state
         #[arg(long, value_parser = ["queued", "running", "paused", "succeeded", "failed", "cancelled"])]
@@ -57,7 +57,7 @@ pub enum RunCommand {
         #[arg(long, value_name = "JSON")]
         event: Option<String>,
     },
-    /// Let a paused run go on before its time
+    /// Resume a paused run before its time
     #[command(
         after_help = "Example: millrace runs resume run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --data '{\"approved\": true}'"
     )]
@@ -92,7 +92,7 @@ pub enum RunCommand {
         /// Only runs accepted before
         #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
         to: Option<i64>,
-        /// Count them only
+        /// Only count them
         #[arg(long)]
         dry_run: bool,
     },

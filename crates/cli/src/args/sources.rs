@@ -20,7 +20,7 @@ pub enum SourceCommand {
         name: String,
         /// The deployment's id or version [default: the one before the live one]
         deployment: Option<String>,
-        /// What the new version says of itself [default: which one it goes back to]
+        /// A note on the new version [default: the version it goes back to]
         #[arg(long, short, value_name = "TEXT")]
         message: Option<String>,
     },
@@ -37,11 +37,11 @@ pub enum SourceCommand {
         /// The channel [default: the source's default one]
         #[arg(long, value_name = "NAME")]
         channel: Option<String>,
-        /// What lists of events show of it
+        /// A summary, shown in lists of events
         #[arg(long, value_name = "TEXT")]
         summary: Option<String>,
     },
-    /// Send an event that was recorded to the listeners of now again
+    /// Send a recorded event again, to the present listeners
     #[command(
         after_help = "Example: millrace sources resend new-orders 1767182400000-0 --to order-mail"
     )]
@@ -50,7 +50,7 @@ pub enum SourceCommand {
         name: String,
         /// The event's id, as `millrace --json events` shows it
         event: String,
-        /// To this workflow, source or webhook alone: id or name
+        /// Only to this workflow, source or webhook: id or name
         #[arg(long, value_name = "LISTENER")]
         to: Option<String>,
     },

@@ -5,13 +5,13 @@ use clap::{Args, Subcommand};
 /// Commands for subscriptions.
 #[derive(Subcommand, Debug)]
 pub enum SubscriptionCommand {
-    /// Let a listener run on what an emitter emits
+    /// Subscribe a listener to the events of an emitter
     #[command(
         alias = "create",
         after_help = "Example: millrace subscriptions add o_Qa8Ium1 error-handler '$errors'"
     )]
     Add(SubscriptionArgs),
-    /// End a subscription
+    /// Delete a subscription
     #[command(
         after_help = "Example: millrace subscriptions delete order-mail error-handler '$errors'"
     )]
@@ -28,7 +28,7 @@ pub struct SubscriptionArgs {
     pub emitter: String,
     /// Id or name of a workflow or source, or a webhook's id
     pub listener: String,
-    /// The channel, such as `$errors`; the default channel where absent
+    /// The channel, such as `$errors`; empty: the default channel
     #[arg(default_value = "")]
     pub event_name: String,
 }

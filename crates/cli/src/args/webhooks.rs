@@ -8,7 +8,7 @@ pub enum WebhookCommand {
     /// List webhooks
     #[command(visible_alias = "ls", after_help = "Example: millrace webhooks list")]
     List,
-    /// Make a webhook; its secret is shown this once
+    /// Create a webhook; its secret is shown only once
     #[command(
         alias = "create",
         after_help = "Example: millrace webhooks add https://example.com/hook --name orders, then millrace subscriptions add order-mail wh_…"
@@ -36,7 +36,7 @@ pub enum WebhookCommand {
         /// The webhook's id
         id: String,
     },
-    /// List what was or is to be sent, newest first; failed ones are dead letters
+    /// List deliveries, sent or due, newest first; failed ones are dead letters
     #[command(after_help = "Example: millrace webhooks deliveries wh_Qa8Ium1 --status failed")]
     Deliveries {
         /// The webhook's id
@@ -56,7 +56,7 @@ pub enum WebhookCommand {
         /// The delivery's id
         delivery: String,
     },
-    /// Send a delivery again, or without one all dead letters
+    /// Send a delivery again, or without one every dead letter
     #[command(
         after_help = "Examples:\n  millrace webhooks replay wh_Qa8Ium1\n  millrace webhooks replay wh_Qa8Ium1 whd_3MPlbwmo"
     )]

@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 /// Commands for workflows.
 #[derive(Subcommand, Debug)]
 pub enum WorkflowCommand {
-    /// Write a folder with a workflow to begin with
+    /// Write a folder with a first workflow
     #[command(
         after_help = "Example: millrace workflows init order-mail && millrace dev order-mail"
     )]
     Init {
-        /// Its name; the folder is called after it
+        /// Its name; the folder is named after it
         name: String,
         /// Start it by a timer, not over HTTP
         #[arg(long)]
@@ -26,21 +26,21 @@ pub enum WorkflowCommand {
         /// The folder with workflow.yaml, or a workflow file (YAML or JSON)
         #[arg(default_value = ".")]
         folder: PathBuf,
-        /// What the version says of itself, shown by `deployments`
+        /// A note on the version, shown by `deployments`
         #[arg(long, short, value_name = "TEXT")]
         message: Option<String>,
     },
-    /// Write the version that is live as a folder
+    /// Write the live version into a folder
     #[command(
         after_help = "Examples:\n  millrace workflows pull order-mail\n  millrace workflows pull order-mail --to flows/orders --force"
     )]
     Pull {
         /// Id or name
         name: String,
-        /// The folder [default: one called as the workflow's slug]
+        /// The folder [default: the workflow's slug]
         #[arg(long, value_name = "FOLDER")]
         to: Option<PathBuf>,
-        /// Write over files that are there
+        /// Overwrite existing files
         #[arg(long)]
         force: bool,
     },
@@ -86,7 +86,7 @@ pub enum WorkflowCommand {
         no_wait: bool,
     },
     /// Test a workflow with an event: a folder's code as it is now, deployed or not, or a
-    /// workflow's newest steps. Nothing goes to `$errors`, no mail
+    /// workflow's newest steps. It sends nothing to `$errors`, and no mail
     #[command(
         after_help = "Examples:\n  millrace workflows test order-mail --event @order.json\n  millrace workflows test ./order-mail --up-to check"
     )]
@@ -98,13 +98,13 @@ pub enum WorkflowCommand {
         /// The last step to run
         #[arg(long, value_name = "STEP")]
         up_to: Option<String>,
-        /// On the event that this run had
+        /// Test with the event of this run
         #[arg(long, value_name = "RUN", conflicts_with = "event")]
         event_of: Option<String>,
-        /// The first step to run, with the results that --results-of has of those before it
+        /// The first step to run; earlier steps keep their results of --results-of
         #[arg(long, value_name = "STEP", requires = "results_of")]
         from_step: Option<String>,
-        /// The run whose results --from-step begins behind
+        /// The run from which --from-step takes the results of earlier steps
         #[arg(long, value_name = "RUN", requires = "from_step")]
         results_of: Option<String>,
         /// A step that does not run, with what it exports: STEP={"$return_value": …}; may be
@@ -136,7 +136,7 @@ pub enum WorkflowCommand {
         name: String,
         /// The deployment's id or version [default: the one before the live one]
         deployment: Option<String>,
-        /// What the new version says of itself [default: which one it goes back to]
+        /// A note on the new version [default: the version it goes back to]
         #[arg(long, short, value_name = "TEXT")]
         message: Option<String>,
     },

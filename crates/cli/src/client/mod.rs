@@ -123,7 +123,7 @@ impl Client {
     pub(crate) fn new(profile: Profile) -> Result<Self, CliError> {
         if profile.api_key.chars().any(|c| c.is_control() || !c.is_ascii()) {
             return Err(CliError::Usage {
-                message: "the API key holds a line break or another character that no key has"
+                message: "the API key contains a line break or another character that no key has"
                     .into(),
                 hint: "give the key alone, such as MILLRACE_API_KEY=\"$(cat key.txt)\"",
             });

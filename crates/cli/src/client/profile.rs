@@ -98,7 +98,7 @@ pub(crate) fn check_url(text: &str) -> Result<String, CliError> {
     // They would take the place of the key in each request.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(CliError::Usage {
-            message: "the address of the server holds a user or a password, which it does not take"
+            message: "the address of the server has a user or a password, which is not allowed"
                 .into(),
             hint: "name the address without them, and give the API key with `millrace login` or MILLRACE_API_KEY",
         });

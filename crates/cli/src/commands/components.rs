@@ -172,7 +172,7 @@ async fn method_options(
         let mut answer = client.call(Method::POST, "/components/configure", &question).await?;
         if let Some(error) = answer["errors"][0].as_str() {
             let which = if page == 0 { "the options" } else { "more options" };
-            printer::note(&format!("{which} could not be had ({error}); type the value"));
+            printer::note(&format!("{which} could not be loaded ({error}); type the value"));
             return Ok((Value::Array(all), false));
         }
         let known = all.len();

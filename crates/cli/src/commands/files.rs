@@ -41,9 +41,9 @@ pub(super) async fn files(
                 Some(_) => std::io::stdout().write_all(&bytes).map_err(CliError::Output),
                 None if std::io::stdout().is_terminal() && !is_shown_as_it_is(&bytes) => {
                     Err(CliError::Usage {
-                        message: "the file holds what is no text, or would steer the terminal"
+                        message: "the file holds binary data or control characters of terminals"
                             .into(),
-                        hint: "write it to a file with `--output FILE`, or on into another program",
+                        hint: "write it to a file with `--output FILE`, or pipe it into another program",
                     })
                 }
                 None => std::io::stdout().write_all(&bytes).map_err(CliError::Output),

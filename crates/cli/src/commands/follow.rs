@@ -55,7 +55,9 @@ pub(crate) async fn run(client: &Client, show: Show, id: &str) -> Result<(), Cli
     drop(progress);
     let answer = json!({ "data": last });
     if answer["data"]["status"] == "paused" {
-        printer::note(&format!("the run pauses; `millrace runs show {id}` tells how it goes on"));
+        printer::note(&format!(
+            "the run is paused; `millrace runs show {id}` shows how it continues"
+        ));
         return if show.json { show.record(&answer) } else { printer::data(id) };
     }
     history::finished_run(show, &answer)

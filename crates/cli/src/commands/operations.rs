@@ -272,7 +272,7 @@ pub(crate) fn time_ms(text: &str) -> Result<i64, String> {
     }
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
     let parsed = millrace_model::Timestamp::parse_iso(&whole).map(millrace_model::Timestamp::ms);
-    parsed.ok_or_else(|| format!("`{text}` is no time; write it as 2026-01-31, 2026-01-31T12:00:00Z or epoch milliseconds"))
+    parsed.ok_or_else(|| format!("`{text}` is not a time; write it as 2026-01-31, 2026-01-31T12:00:00Z or epoch milliseconds"))
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ pub(super) fn plan<'a>(
     let pruned = |i: &&Item<'_>| i.action == Action::Delete && project.bare.contains(&i.path);
     if let Some(item) = plan.iter().find(pruned) {
         let problem = format!(
-            "the workflow `{}` was made from it, and it has no workflow.yaml now; put that back, or delete the folder",
+            "the workflow `{}` was made from it, and it no longer has a workflow.yaml; restore the file, or delete the folder",
             item.name
         );
         return Err(CliError::File { path: item.path.clone().into(), problems: vec![problem] });
@@ -207,7 +207,7 @@ fn item<'a>(
             });
         }
         (found, action, reason) =
-            (Some(other), Action::Update, "one of this name is there and is adopted".into());
+            (Some(other), Action::Update, "one of this name exists and is adopted".into());
     }
     Ok(Item {
         action,
@@ -246,7 +246,10 @@ fn compared(
 ) -> (Action, String) {
     let before = record["made_from"]["fingerprints"].as_object().cloned().unwrap_or_default();
     if before.is_empty() {
-        return (Action::Update, "it was changed by others, or not applied to its end".into());
+        return (
+            Action::Update,
+            "it was changed by others, or its last apply did not finish".into(),
+        );
     }
     let changed: Vec<&str> = fingerprints
         .iter()
@@ -317,7 +320,7 @@ mod tests {
         let touched = json!({ "active": true, "made_from": { "fingerprints": {} } });
         assert_eq!(
             compared(&touched, &prints, true).1,
-            "it was changed by others, or not applied to its end"
+            "it was changed by others, or its last apply did not finish"
         );
     }
 

@@ -62,7 +62,7 @@ pub(super) async fn pull(
     }
     for secret in served.secrets() {
         printer::note(&format!(
-            "the secret `{secret}` is not in the folder: the server shows it to nobody"
+            "the secret `{secret}` is not in the folder: the server never shows it"
         ));
     }
     let paths: Vec<&String> = files.keys().collect();

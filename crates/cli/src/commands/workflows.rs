@@ -229,7 +229,7 @@ fn pinned(text: &str) -> Result<(String, Value), CliError> {
         Some((step.to_owned(), millrace_model::json::from_str::<Value>(exports).ok()?))
     });
     pin.ok_or_else(|| CliError::Usage {
-        message: format!("`{text}` is no pin"),
+        message: format!("`{text}` is not a pin"),
         hint: "write --pin 'STEP={\"$return_value\": …}'",
     })
 }

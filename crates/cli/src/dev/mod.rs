@@ -39,7 +39,7 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
         if dev.attach.is_some() || !dev.props.is_empty() {
             return Err(CliError::Usage {
                 message: "a workflow takes neither --dc nor --prop".into(),
-                hint: "its props stand in workflow.yaml; which workflow it is, is known from the folder",
+                hint: "its props are in workflow.yaml, and the folder identifies the workflow",
             });
         }
         return workflow::dev(client, show, &dev.file).await;
@@ -50,7 +50,7 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
             message: format!(
                 "there is no file `{name}`: dev watches a file, and redeploys it on each save"
             ),
-            hint: "a published component is deployed by `millrace deploy KEY`, and onto a source that is there by `millrace update SOURCE --code KEY`",
+            hint: "deploy a published component with `millrace deploy KEY`, or onto an existing source with `millrace update SOURCE --code KEY`",
         });
     }
     let code = Code::read(&dev.file)?;

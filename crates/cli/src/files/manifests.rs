@@ -188,7 +188,7 @@ fn uploaded(name: &str, text: &str) -> Option<String> {
 fn fields_of(text: &str) -> Result<Map<String, Value>, String> {
     let mut fields = match millrace_model::json::from_str(text.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(fields)) => fields,
-        Ok(_) => return Err("it is JSON, but no object".to_owned()),
+        Ok(_) => return Err("it is JSON, but not an object".to_owned()),
         Err(error) => return Err(format!("it is not JSON: {error}")),
     };
     fields.retain(|field, _| is_uploaded(field));

@@ -34,7 +34,7 @@ fn read_by_a_shell(part: &str) -> Option<&'static str> {
         _ if part.starts_with('-') => Some("a part of it begins with a dash, as an option does"),
         _ if part.starts_with('~') => Some("a part of it begins with `~`, as a home folder does"),
         _ if part.contains(is_read) => {
-            Some("it holds a character that a shell or another system does not take for a name's")
+            Some("it has a character that is special to a shell or another system")
         }
         _ if part.ends_with(['.', ' ']) => Some("a part of it ends with a dot or a space"),
         _ => None,

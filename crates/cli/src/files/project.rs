@@ -278,7 +278,7 @@ fn chosen(files: Vec<PathBuf>) -> Result<PathBuf, CliError> {
         _ => None,
     };
     if let Some((first, second)) = doubled {
-        let problem = format!("`{}` stands beside it; keep one of them", second.display());
+        let problem = format!("`{}` is beside it; keep one of them", second.display());
         return Err(CliError::File { path: first.clone(), problems: vec![problem] });
     }
     // There is at least one.

@@ -107,7 +107,7 @@ impl Check<'_> {
         if !fits_type(&schema["type"], value) || (or_false && *value == true) {
             let allowed = match range(schema).filter(|_| or_false) {
                 Some(range) => format!("allowed are {range}, or false"),
-                None => format!("it is to be {}", kinds(&schema["type"])),
+                None => format!("it must be {}", kinds(&schema["type"])),
             };
             return self.wrong(at, &format!("{} is {}; {allowed}", named(at), kind(value)));
         }
@@ -198,7 +198,7 @@ impl Check<'_> {
     /// The one of several forms that the field `type` names.
     fn variant(&mut self, branches: &'static [Value], value: &Value, at: &str) {
         if !value.is_object() {
-            let text = format!("{} is {}; it is to be an object", named(at), kind(value));
+            let text = format!("{} is {}; it must be an object", named(at), kind(value));
             return self.wrong(at, &text);
         }
         let named_type =

@@ -180,9 +180,8 @@ fn value_of(
     let line = node.span.start.line();
     lines.entry(at.to_owned()).or_insert(line);
     match &node.data {
-        YamlData::Value(scalar) => {
-            scalar_of(scalar).ok_or_else(|| Problem::at(line, "this number is none that JSON has"))
-        }
+        YamlData::Value(scalar) => scalar_of(scalar)
+            .ok_or_else(|| Problem::at(line, "this number cannot be written in JSON")),
         YamlData::Sequence(items) => {
             let items = items
                 .iter()

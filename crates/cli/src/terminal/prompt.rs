@@ -59,7 +59,7 @@ pub(crate) fn required(argument: &str, question: &str) -> Result<String, CliErro
     if !can_ask() {
         return Err(CliError::Usage {
             message: format!("{argument} is missing"),
-            hint: "the command with --help shows what it may be",
+            hint: "run the command with --help to see what is allowed",
         });
     }
     asked(argument, Input::new().with_prompt(question).interact_text())
@@ -73,7 +73,7 @@ pub(crate) fn chosen<T: Copy>(
 ) -> Result<T, CliError> {
     let missing = || CliError::Usage {
         message: format!("{what} is missing"),
-        hint: "the command with --help shows what it may be",
+        hint: "run the command with --help to see what is allowed",
     };
     if !can_ask() {
         return Err(missing());
@@ -184,7 +184,7 @@ pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> 
 fn values(text: &str) -> Result<Map<String, Value>, CliError> {
     millrace_model::json::from_str(text).map_err(|e| CliError::Usage {
         message: format!("standard input is not a JSON object of the account's fields: {e}"),
-        hint: "write such as {\"api_key\": \"…\"} to standard input, or run it on a terminal to be asked",
+        hint: "write an object such as {\"api_key\": \"…\"} to standard input, or run it on a terminal to be asked",
     })
 }
 
@@ -267,7 +267,7 @@ fn typed_prop(name: &str, def: &Value) -> Result<Value, CliError> {
     )?;
     typed::value(name, def, &text).map_err(|problem| CliError::Usage {
         message: problem,
-        hint: "the command with --help shows what it may be",
+        hint: "run the command with --help to see what is allowed",
     })
 }
 

@@ -16,7 +16,7 @@ const TIMER: &str = "$.interface.timer";
 pub(super) fn form(def: &Value) -> &'static str {
     match def["type"].as_str() {
         Some(TIMER) => {
-            " [seconds, as 60; or 15m, 12h, 1d; or a cron expression in UTC, as 0 9 * * 1-5]"
+            " [seconds, such as 60; or 15m, 12h, 1d; or a cron expression in UTC, such as 0 9 * * 1-5]"
         }
         Some("string[]") => " [separated by commas]",
         Some("object") => " [JSON, as {\"NAME\": \"VALUE\"}]",

@@ -240,7 +240,7 @@ pub(crate) fn find(path: &Path) -> Result<PathBuf, CliError> {
             let other = second.file_name().unwrap_or_default().to_string_lossy().into_owned();
             Err(CliError::File {
                 path: first.clone(),
-                problems: vec![format!("`{other}` stands beside it; keep one of them")],
+                problems: vec![format!("`{other}` is beside it; keep one of them")],
             })
         }
     }

@@ -35,8 +35,8 @@ impl Domains {
         Self { ctx, known: RwLock::new(None) }
     }
 
-    /// The key of the endpoint that a request's host stands for; None: the host is this server's
-    /// own.
+    /// The key of the endpoint to which a request's host is attached; None: the host is this
+    /// server's own.
     pub async fn endpoint_of_host(&self, host: &str) -> Option<String> {
         let host = host_of(host)?;
         if self.is_own(&host) {
@@ -88,7 +88,7 @@ impl Domains {
                 // Whether the server lives is asked by any host, and must not hang on the database.
                 tracing::warn!(
                     error = error_chain(&error),
-                    "could not read the domains of endpoints; those that were known stay"
+                    "could not read the domains of endpoints; the last known ones stay in use"
                 );
                 self.known.read().as_ref().map(|(_, domains)| domains.clone()).unwrap_or_default()
             }
@@ -151,7 +151,7 @@ impl Domains {
         match self.ctx.store.create_endpoint_domain(record.clone()).await {
             Err(StoreError::Taken(_)) => Err(EngineError::taken(
                 "domain",
-                format!("the domain `{}` stands for an endpoint already", record.id),
+                format!("the domain `{}` is already attached to an endpoint", record.id),
             )),
             other => {
                 other?;

@@ -106,7 +106,7 @@ impl Engine {
                 if kind == AuthKind::Bearer && unwrapped(&secret) != secret {
                     return Err(EngineError::invalid(
                         &field,
-                        "the token stands in quotes; give it without, as callers send it",
+                        "the token is in quotes; give it without them, as callers send it",
                     ));
                 }
                 if kind == AuthKind::Signature {

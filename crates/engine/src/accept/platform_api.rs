@@ -111,5 +111,5 @@ impl Engine {
 /// The cause is in the log: an address of this server is nothing that code has to know.
 fn failed(error: impl std::fmt::Display) -> AskError {
     tracing::warn!(%error, "a request of code to this server's API failed");
-    AskError::new("InternalFailure", "the server could not be asked; see its log")
+    AskError::new("InternalFailure", "the server could not handle the request; see its log")
 }

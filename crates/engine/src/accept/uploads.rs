@@ -309,7 +309,7 @@ impl Engine {
             self.0.store.upload(&id).await?.filter(|upload| until > now && upload.expires_at > now);
         let upload = upload.ok_or_else(|| EngineError::Gone {
             message: format!(
-                "this address was good for {} minutes; ask for another",
+                "this address was valid for {} minutes; ask for another",
                 KEPT_MS / 60_000
             ),
         })?;

@@ -84,7 +84,7 @@ fn value_of(text: &str) -> Option<&str> {
 /// One that holds such a secret and something else beside it is neither.
 pub(super) fn webhook_keys(secret: &str) -> Result<Vec<Vec<u8>>, &'static str> {
     const UNCLEAR: &str =
-        "cannot be decoded: after `whsec_` stands base64; paste the whole secret, and only one";
+        "cannot be decoded: what follows `whsec_` must be base64; paste one whole secret";
     let text = unwrapped(secret);
     let text = if text.starts_with(SECRET_PREFIX) { text } else { value_of(text).unwrap_or(text) };
     let bare = text.strip_prefix(VERSION_PREFIX).unwrap_or(text);

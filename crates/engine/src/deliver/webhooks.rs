@@ -305,7 +305,7 @@ fn webhook_url(text: &str) -> Result<String, EngineError> {
     if is_masked(&url) {
         return Err(EngineError::invalid(
             "url",
-            "`***` in `url` stands for a stored user and password, and none are stored for it; give them",
+            "`***` in `url` means the stored user and password, and none are stored for it; give them",
         ));
     }
     let fits = names_host

@@ -208,7 +208,7 @@ impl Engine {
         if let Err(error) = self.0.store.check_out(&self.0.node).await {
             tracing::debug!(
                 error = error_chain(&error),
-                "could not say that this server ends; the others see it soon"
+                "could not announce that this server stops; the others notice it soon"
             );
         }
     }

@@ -101,7 +101,7 @@ impl Background for CheckIn {
     async fn activate(&mut self, now: &Activation) -> Next {
         if let Err(error) = self.engine.check_in().await {
             now.warned(
-                "could not say that this server is there; others may take what was meant for it",
+                "could not announce that this server is up; others may take over its work",
                 &error,
             );
         }

@@ -78,15 +78,15 @@ impl fmt::Display for Readiness {
             }
             Self::StorageLow { free_bytes } => write!(
                 f,
-                "{} MiB are free on the disk of the data directory, and less than {} are little; make room, on a full disk no events are accepted",
+                "{} MiB are free on the disk of the data directory, less than {}; free some space: on a full disk no events are accepted",
                 free_bytes >> 20,
                 FREE_BYTES_MIN >> 20
             ),
-            Self::Damaged => f.write_str("a part of the database is not as it was written, and the log names it; `millrace doctor` looks through all of it, and a backup can take its place"),
+            Self::Damaged => f.write_str("a part of the database is damaged, and the log names it; `millrace doctor` checks all of it, and a backup can replace it"),
             Self::Hanging { commit } => {
                 write!(f, "a commit has not ended for {} s; look at the disk of the database", commit.as_secs())
             }
-            Self::StorageFull => f.write_str("the disk of the database is full; make room, the server then goes on by itself"),
+            Self::StorageFull => f.write_str("the disk of the database is full; free some space, the server then continues by itself"),
             Self::DatabaseFailing => f.write_str("the database does not answer or takes no writes; see the server's log"),
             Self::Stopping => f.write_str("the server is stopping"),
         }
@@ -94,7 +94,7 @@ impl fmt::Display for Readiness {
 }
 
 impl Readiness {
-    /// Room for the server on the disk of its data directory; none where that is not told.
+    /// Space for the server on the disk of its data directory; none where that is not told.
     pub(crate) fn free_bytes(ctx: &Ctx) -> Option<u64> {
         let found = rustix::fs::statvfs(&ctx.config.data_dir).ok()?;
         Some(found.f_bavail.saturating_mul(found.f_frsize))

@@ -44,7 +44,7 @@ impl Engine {
         gauge("millrace_runs_running", "Runs under way here", running.to_string());
         gauge(
             "millrace_runs_waiting",
-            "Runs accepted here that wait for a place",
+            "Runs accepted here that wait for a run slot",
             waiting.to_string(),
         );
         let hosts = self.0.runner.stats();
@@ -59,7 +59,7 @@ impl Engine {
         if let Some(bytes) = Readiness::free_bytes(&self.0.ctx) {
             gauge(
                 "millrace_data_dir_free_bytes",
-                "Room for the server on the disk of its data directory",
+                "Space for the server on the disk of its data directory",
                 bytes.to_string(),
             );
         }

@@ -29,7 +29,7 @@ const WAITING_MAX: u32 = 1_000;
 pub struct WouldGo {
     /// Records that name it, listen to it, or that it listens to.
     pub uses: Vec<Named>,
-    /// Domains that stand for its endpoints.
+    /// Domains that are attached to its endpoints.
     pub domains: Vec<String>,
     /// Its runs that are queued or paused, counted up to 1,000.
     pub waiting_runs: u64,

@@ -133,7 +133,7 @@ impl Engine {
 }
 
 fn too_late() -> EngineError {
-    EngineError::Gone { message: "this address was good for one request while the run was paused; the run has gone on, or has ended".into() }
+    EngineError::Gone { message: "this address was valid for one request while the run was paused; the run has resumed, or has ended".into() }
 }
 
 fn verb(end: PauseEnd) -> &'static str {

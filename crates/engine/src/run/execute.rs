@@ -103,7 +103,7 @@ impl Engine {
             if held.unstored.as_ref().is_some_and(|run| !run.is_stored()) {
                 tracing::error!(run.id = %held.id, error = error_chain(&error), "a run could not be stored with its end; its client gets the answer that its event was not accepted");
             } else if is_fenced(&error) {
-                tracing::warn!(run.id = %held.id, error = error_chain(&error), "a run could not be settled by this attempt, and need not be: another one holds or settled it");
+                tracing::warn!(run.id = %held.id, error = error_chain(&error), "a run was not settled by this attempt: another one has claimed or settled it");
             } else {
                 tracing::error!(run.id = %held.id, error = error_chain(&error), "a run could not be settled; it is tried again when its lease ends");
             }

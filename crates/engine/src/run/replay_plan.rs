@@ -52,7 +52,7 @@ impl Engine {
             return Err(EngineError::invalid("filter", message));
         }
         if new.from.zip(new.to).is_some_and(|(from, to)| from >= to) {
-            return Err(EngineError::invalid("from", "`from` is not before `to`: no run fits"));
+            return Err(EngineError::invalid("from", "`from` is not before `to`: no run matches"));
         }
         if new.version == ReplayVersion::Draft {
             let message = "a draft runs as a test, one run at a time, and no test is queued: use POST /v1/runs/{id}/replay for each run; allowed here are `live` and `original`";

@@ -118,7 +118,7 @@ impl Told<'_> {
     /// Addresses by name, with the words that lead to them.
     fn links(&self) -> [(&'static str, &'static str, String); 3] {
         [
-            ("Mend", "Mend the step", self.editor.to_owned()),
+            ("Mend", "Fix the step", self.editor.to_owned()),
             ("Run", "Look at the run", self.run.to_owned()),
             ("Replay", "Replay it", format!("{}#replay", self.run)),
         ]
@@ -139,7 +139,7 @@ impl Told<'_> {
     fn rest(&self) -> String {
         format!(
             "The run shows the event, the results of the steps and the logs. Another {} in this workflow sends no mail for 24 hours; every error is listed at \
-             /v1/workflows/{}/$errors/event_summaries and delivered to every listener of $errors. To end these mails, set settings.error_notification of the \
+             /v1/workflows/{}/$errors/event_summaries and delivered to every listener of $errors. To stop these mails, set settings.error_notification of the \
              workflow to false.",
             plain(&self.error.code),
             self.context.workflow_id

@@ -121,7 +121,7 @@ impl AppImages {
     }
 
     async fn fetch(&self, address: &str) -> Result<AppImage, String> {
-        let url = Url::parse(address).map_err(|e| format!("`img_src` is no address: {e}"))?;
+        let url = Url::parse(address).map_err(|e| format!("`img_src` is not an address: {e}"))?;
         let client = self.reach.client(&url).await.map_err(|why| why.to_string())?;
         let response =
             client.get(url).send().await.map_err(|_| "its address gave no answer".to_owned())?;
@@ -141,7 +141,7 @@ fn of_data(data: &str) -> Result<AppImage, String> {
     if text.len() / 4 * 3 > IMAGE_BYTES_MAX {
         return Err(format!("it has more than {IMAGE_BYTES_MAX} bytes"));
     }
-    checked(STANDARD.decode(text).map_err(|_| "what stands behind `base64,` is no base64")?)
+    checked(STANDARD.decode(text).map_err(|_| "what follows `base64,` is not base64")?)
 }
 
 /// The type is what the bytes say, whatever the other side calls it: none that may hold code, as
@@ -152,7 +152,7 @@ fn checked(bytes: Vec<u8>) -> Result<AppImage, String> {
         [0xff, 0xd8, 0xff, ..] => "image/jpeg",
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => "image/gif",
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
-        _ => return Err("it is none of PNG, JPEG, GIF and WebP, which are allowed".into()),
+        _ => return Err("it is not an image; allowed are PNG, JPEG, GIF and WebP".into()),
     };
     Ok(AppImage { content_type, bytes: bytes.into() })
 }

@@ -193,7 +193,7 @@ impl Apps {
                 return Err(EngineError::invalid(
                     &format!("oauth.{field}"),
                     format!(
-                        "`oauth.{field}` is no address; allowed are http: and https: with a host"
+                        "`oauth.{field}` is not an address; allowed are http: and https: with a host"
                     ),
                 ));
             }

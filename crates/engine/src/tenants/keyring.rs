@@ -201,7 +201,7 @@ impl MasterKeyRotation {
         if next.id() == from {
             return Err(EngineError::Conflict {
                 code: "no_other_master_key",
-                message: "the key that was given is the master key of now".into(),
+                message: "the key that was given is the current master key".into(),
             });
         }
         self.keyring.rewrap(&self.ctx.store, &rows, &from, &next, &self.ctx.ids).await?;

@@ -141,7 +141,7 @@ impl People {
             return Ok(());
         }
         Err(EngineError::Gone {
-            message: "this person joined another organization since the link was made; only an owner of the organization that was made first makes such a link"
+            message: "this person joined another organization since the link was made; only an owner of the organization that was made first can make such a link"
                 .into(),
         })
     }

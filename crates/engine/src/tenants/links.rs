@@ -98,7 +98,7 @@ impl People {
             && memberships.iter().any(|(organization, _)| organization.id != caller.org_id)
         {
             return Err(EngineError::Forbidden(
-                "this person belongs to other organizations too; only an owner of the organization that was made first makes such a link",
+                "this person belongs to other organizations too; only an owner of the organization that was made first can make such a link",
             ));
         }
         let org = memberships
@@ -202,12 +202,12 @@ impl People {
                 format!("{by} made a login for you on {server}. Set a password:"),
             ),
             LinkKind::Reset => (
-                "Another password on Millrace".into(),
-                format!("{by} asked for a link by which you set another password on {server}."),
+                "A new password on Millrace".into(),
+                format!("{by} asked for a link with which you set a new password on {server}."),
             ),
         };
         let text = format!(
-            "{about}\n\n{}\n\nThe link works once, until {}. Who did not expect this mail can ignore it: nothing changes before the link is used.\n",
+            "{about}\n\n{}\n\nThe link works once, until {}. If you did not expect this mail, ignore it: nothing changes until the link is used.\n",
             Mail::LINK,
             link.expires_at.iso()
         );

@@ -91,7 +91,7 @@ pub(crate) fn keep_credentials(
             let at = stored.iter().position(|(stored, _)| *stored == name).ok_or_else(|| {
                 EngineError::invalid(
                     &format!("{prop}.{name}"),
-                    format!("`{prop}.{name}` stands for a stored credential, and none is stored there; give the value itself"),
+                    format!("`{prop}.{name}` means a stored credential, and none is stored there; give the value itself"),
                 )
             })?;
             // Of headers with one name each takes the next.

@@ -10,7 +10,7 @@ use crate::error::CliError;
 /// Where npm packages come from.
 #[derive(Args, Debug)]
 pub struct NpmArgs {
-    /// The npm registry that packages come from, with user and password where it asks for them
+    /// The npm registry that packages come from, with user and password if it needs them
     #[arg(
         long,
         env = "MILLRACE_NPM_REGISTRY",

@@ -220,7 +220,7 @@ impl Accounts {
             return Err(EngineError::Invalid {
                 code: "state_expired",
                 message: format!(
-                    "connecting took longer than {} minutes, or than the key was good that began it; begin again",
+                    "connecting took longer than {} minutes, or the key that began it expired; begin again",
                     STATE_MS / 60_000
                 ),
                 details: serde_json::json!({ "field": "state" }),
@@ -229,7 +229,7 @@ impl Accounts {
         let (org, connection) = (state.org.clone(), state.connection.clone());
         if !self.ctx.store.answer_connection(&org, &connection, self.ctx.now()).await? {
             return Err(invalid_state(
-                "this answer came before, and each is good once; begin again",
+                "this answer was used before, and each is valid once; begin again",
             ));
         }
         let ended = match answer {
@@ -256,7 +256,7 @@ impl Accounts {
     async fn exchange(&self, state: State, code: &str) -> Result<AccountView, EngineError> {
         let ended = || {
             invalid_state(
-                "the key with which this connection was begun is not taken any more; begin again with another",
+                "the key with which this connection was begun is no longer valid; begin again with another",
             )
         };
         // Whoever began could do everything, as connecting needs; the key may have been revoked

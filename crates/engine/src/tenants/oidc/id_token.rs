@@ -36,7 +36,7 @@ const KEYS_TRIED_MAX: usize = 8;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum IdTokenError {
     #[error(
-        "it is no token that can be read, or of an algorithm that is not taken (RS, PS, ES and EdDSA are)"
+        "it cannot be read as a token, or its algorithm is not accepted (RS, PS, ES and EdDSA are)"
     )]
     Unreadable,
     #[error("its head names extensions (`crit`) that are not known here")]

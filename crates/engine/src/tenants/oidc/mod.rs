@@ -183,7 +183,7 @@ impl Oidc {
         let metadata = provider.metadata(now).await.map_err(|error| refused(provider, &error))?;
         if !self.used_states.insert(sha256_hex(pending.state.as_bytes()), pending.until, now.ms()) {
             return Err(invalid_state(
-                "this answer came before, and each is good once; sign in again",
+                "this answer was used before, and each is valid once; sign in again",
             ));
         }
         let claims = provider

@@ -58,7 +58,7 @@ pub(crate) enum ProviderError {
     NoToken(String),
     #[error("it gave no ID token")]
     NoIdToken,
-    #[error("its ID token is not taken")]
+    #[error("its ID token is not accepted")]
     IdToken(#[from] IdTokenError),
     #[error("its information about the user is about another one")]
     OtherSubject,
