@@ -1,6 +1,8 @@
 //! Configured values of props: validation and the form in which they are kept (spec 2.7, 8;
 //! reference 2, 3).
 
+mod allowed;
+
 use serde_json::{Map, Value, json};
 
 use crate::clock::Timestamp;
@@ -197,7 +199,22 @@ fn value_of(
         (PropType::HttpInterface | PropType::Db | PropType::AppHook, false) => {
             return made_here(def, given).map(Some);
         }
-        _ => {}
+        (
+            PropType::Text
+            | PropType::Integer
+            | PropType::Boolean
+            | PropType::Object
+            | PropType::App
+            | PropType::HttpRequest
+            | PropType::Sql
+            | PropType::DataStore
+            | PropType::FileStore
+            | PropType::Alert
+            | PropType::Service
+            | PropType::Other,
+            _,
+        )
+        | (_, true) => {}
     }
     let value = match (given, def.rest.get("static").or(def.default.as_ref())) {
         (Some(value), default) if def.is(PropType::HttpRequest) => {
@@ -326,43 +343,13 @@ fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
                 .map(|at| format!("; item {at} is not")),
             _ => Some(String::new()),
         };
-        let items = match item_type {
-            PropType::App => "connected accounts, each {\"authProvisionId\": \"apn_…\"}".to_owned(),
-            _ => {
-                let name = def.prop_type.trim_end_matches("[]");
-                format!(
-                    "{name} values{}",
-                    if item_type == PropType::Integer { bounds(def) } else { String::new() }
-                )
-            }
-        };
+        let items = allowed::items(item_type, def);
         return misfit.map_or(Ok(()), |which| refuse(&format!("an array of {items}{which}")));
     }
     if scalar_fits(item_type, def, value) {
         return Ok(());
     }
-    match item_type {
-        PropType::Integer => refuse(&format!("an integer{}", bounds(def))),
-        PropType::Boolean => refuse("true or false"),
-        PropType::Object => refuse("an object"),
-        PropType::App => {
-            let app = def.app().unwrap_or_default();
-            refuse(&format!(
-                "a connected account of {app}: {{\"authProvisionId\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"
-            ))
-        }
-        PropType::HttpRequest => refuse(
-            "an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`",
-        ),
-        PropType::Sql => refuse(
-            "a query: a string, or an object with the string `query` and optionally the array `params`",
-        ),
-        PropType::FileStore => refuse(
-            "a file store: its name, 1 to 64 letters, digits, `-`, `_` and `.`; it need not exist yet",
-        ),
-        // Text: of the types that are left every value fits.
-        _ => refuse("a string"),
-    }
+    allowed::value(item_type, def).map_or(Ok(()), |allowed| refuse(&allowed))
 }
 
 /// A refused value as an error shows it: what is secret, or may be a key in the place of an
@@ -381,16 +368,6 @@ fn shown_value(def: &PropDef, value: &Value) -> String {
         Value::Object(_) => "an object",
     };
     format!("({kind}, not shown)")
-}
-
-/// What an integer has to be, behind the words `an integer`.
-fn bounds(def: &PropDef) -> String {
-    match (def.min, def.max) {
-        (Some(min), Some(max)) => format!(" from {min} to {max}"),
-        (Some(min), None) => format!(" of at least {min}"),
-        (None, Some(max)) => format!(" of at most {max}"),
-        (None, None) => String::new(),
-    }
 }
 
 /// Whether code sees `{label, value}` (reference 3).
