@@ -270,3 +270,29 @@ test("a page that is opened while the server is away comes whole once it is back
   await expect.poll(() => page.evaluate(styled)).toBe(1);
   expectOnly(messages, /ERR_|Failed to fetch|Unable to preload CSS/);
 });
+
+test("'my other tab overwrote it': each tab keeps what is typed in it, and the next one takes over what a closed tab left", async ({ page, server }) => {
+  const made = await workflow(server, "Two tabs", { one: step("return 1;") });
+  const address = `/workflows/${made.id}/settings`;
+  const noteOf = (tab: Page) => tab.getByLabel("Note");
+  const other = await page.context().newPage();
+  await page.goto(address);
+  await other.goto(address);
+  await noteOf(page).fill("of the first tab");
+  await noteOf(other).fill("of the second tab");
+  await page.reload();
+  await expect(noteOf(page)).toHaveValue("of the first tab");
+  await other.reload();
+  await expect(noteOf(other)).toHaveValue("of the second tab");
+
+  // A third one takes nothing from tabs that are open.
+  const third = await page.context().newPage();
+  await third.goto(address);
+  await expect(noteOf(third)).toHaveValue("");
+  await other.close();
+  const open = () => page.evaluate(async () => (await navigator.locks.query()).held?.filter(({ name }) => name?.startsWith("millrace.tab.")).length);
+  await expect.poll(open).toBe(2);
+  await third.reload();
+  await expect(noteOf(third)).toHaveValue("of the second tab");
+  await expect(noteOf(page)).toHaveValue("of the first tab");
+});

@@ -1,7 +1,8 @@
 /** Text of dialogs and forms that survives a reload. */
 
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { forget, keep, keptOf } from "./kept";
+import { ownName } from "./kept-tabs";
 
 /** Longer texts would be written whole with each key. */
 const LONGEST = 256 * 1024;
@@ -9,12 +10,13 @@ const LONGEST = 256 * 1024;
 /**
  * Text of a dialog: after a reload it is there again once the dialog opens. It is forgotten as the
  * dialog closes, which asks first where `isTyped`, the last of the three, is handed to it as `typed`.
- * `name`: its name among all that is kept. Never for secrets.
+ * `of`: its name among all that is kept; each tab keeps its own. Never for secrets.
  */
 export function useKeptText(
-  name: string,
+  of: string,
   first: string | (() => string) = "",
 ): [text: string, set: (text: string) => void, isTyped: boolean] {
+  const name = useMemo(() => ownName(of), [of]);
   const [begin] = useState(first);
   const [text, setText] = useState(() => {
     const kept = keptOf(name)?.value;
@@ -49,7 +51,11 @@ function keepText(name: string, text: string): void {
 }
 
 /** Ends what is kept of a form whose thing is gone. */
-export function forgetText(name: string): void {
+export function forgetText(of: string): void {
+  forgetOwn(ownName(of));
+}
+
+function forgetOwn(name: string): void {
   longTexts.delete(name);
   forget(name);
 }
@@ -59,9 +65,10 @@ export function forgetText(name: string): void {
  * the page was left. `stored`: what it is before anything is typed. Never for secrets.
  */
 export function useKeptField(
-  name: string,
+  of: string,
   stored = "",
 ): { text: string; set: (text: string) => void; done: (text: string) => void } {
+  const name = useMemo(() => ownName(of), [of]);
   const [text, setText] = useState(() => {
     const kept = longTexts.get(name) ?? keptOf(name)?.value;
     return typeof kept === "string" ? kept : stored;
@@ -70,12 +77,12 @@ export function useKeptField(
     text,
     set: (next) => {
       setText(next);
-      if (next === stored) forgetText(name);
+      if (next === stored) forgetOwn(name);
       else keepText(name, next);
     },
     done: (next) => {
       setText(next);
-      forgetText(name);
+      forgetOwn(name);
     },
   };
 }

@@ -6,12 +6,13 @@
 import { exactText, readExact } from "~/json/exact";
 import { names, read, write } from "./local";
 
-const PREFIX = "millrace.kept.";
+/** Begins the name of each in the browser's store. */
+export const KEPT = "millrace.kept.";
 /** Larger ones would fill the browser's store for the origin. */
 const LONGEST = 512 * 1024;
 
 export function keptOf(key: string): { at: number; value: unknown } | undefined {
-  const text = read(PREFIX + key);
+  const text = read(KEPT + key);
   if (text === null) return undefined;
   try {
     const kept = readExact(text);
@@ -29,20 +30,20 @@ export function keep(key: string, value: unknown): number | undefined {
   const at = Date.now();
   const text = exactText({ at, value }) ?? "";
   if (text.length > LONGEST) return undefined;
-  write(PREFIX + key, text);
+  write(KEPT + key, text);
   return at;
 }
 
 /** Names of what is kept under a prefix, the newest first. */
 export function keptUnder(prefix: string): string[] {
   return names()
-    .filter((name) => name.startsWith(PREFIX + prefix))
-    .map((name) => name.slice(PREFIX.length))
+    .filter((name) => name.startsWith(KEPT + prefix))
+    .map((name) => name.slice(KEPT.length))
     .sort((one, other) => (keptOf(other)?.at ?? 0) - (keptOf(one)?.at ?? 0));
 }
 
 export function moveKept(from: string, to: string): void {
-  write(PREFIX + to, read(PREFIX + from));
+  write(KEPT + to, read(KEPT + from));
   forget(from);
 }
 
@@ -62,5 +63,5 @@ export function tabName(): string {
 }
 
 export function forget(key: string): void {
-  write(PREFIX + key, null);
+  write(KEPT + key, null);
 }

@@ -5,8 +5,9 @@
  */
 
 import { useMutation } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { forget, keep, keptOf } from "./kept";
+import { ownName } from "./kept-tabs";
 import {
   conflictsOf,
   rebased,
@@ -19,7 +20,8 @@ import {
 } from "./typed-fields";
 
 /** Texts of a form's fields. `keepAs`: their name among all that is kept; none of a form with secrets. */
-export function useTypedFields(keepAs: string | undefined, stored: Texts | undefined) {
+export function useTypedFields(of: string | undefined, stored: Texts | undefined) {
+  const keepAs = useMemo(() => (of === undefined ? undefined : ownName(of)), [of]);
   const [typed, setTyped] = useState<Typed>(() =>
     keepAs === undefined ? {} : typedFrom(keptOf(keepAs)?.value),
   );

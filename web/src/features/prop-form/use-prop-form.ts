@@ -1,12 +1,13 @@
 /** State of a form of props: drafts by name, errors, and props that the component returns anew. */
 
 import { useMutation } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { type FormTarget, readProps } from "~/api/components";
 import { sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { forget, keep, keptOf } from "~/shell/kept";
+import { ownName } from "~/shell/kept-tabs";
 import { useRefusal } from "~/shell/session";
 import { stable } from "~/ui/changes";
 import type { Known } from "~/ui/code/completion";
@@ -63,11 +64,12 @@ export function usePropForm({
   props: first,
   stored = {},
   sealed = [],
-  keepAs,
+  keepAs: of,
   left = {},
   expressions = false,
   known,
 }: Given) {
+  const keepAs = useMemo(() => (of === undefined ? undefined : ownName(of)), [of]);
   const plainOf = (prop: PropDef) => plainDraft(prop, { stored, sealed, expressions });
   const [start] = useState(() => {
     const kept = keepAs === undefined ? undefined : keptOf(keepAs);

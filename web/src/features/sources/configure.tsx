@@ -3,13 +3,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { changeOver, client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import { asJsonObject, isObject, objectOf } from "~/api/json";
 import { problemsOf } from "~/api/props";
 import type { Source } from "~/api/schema";
 import { forget, keep, keptOf } from "~/shell/kept";
+import { ownName } from "~/shell/kept-tabs";
 import { useKeptField } from "~/shell/kept-text";
 import { RetentionFields } from "~/shell/retention";
 import { useRefusal } from "~/shell/session";
@@ -52,7 +53,7 @@ function baseFrom(kept: unknown): Stored | undefined {
  * meanwhile. While nothing is typed, the form follows what is stored.
  */
 function useBase(source: Source, form: Form) {
-  const place = `source.${source.id}.base`;
+  const place = useMemo(() => ownName(`source.${source.id}.base`), [source.id]);
   const [base, setBase] = useState<Stored>(
     () => (form.changed ? baseFrom(keptOf(place)?.value) : undefined) ?? source,
   );
