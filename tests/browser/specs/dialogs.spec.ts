@@ -267,3 +267,29 @@ test("the name of a new workflow outlives a reload and the deploy of a source on
   await page.goto("/workflows/new");
   await expect(name).toHaveValue("");
 });
+
+test("Back asks before a dialog with typed text goes with its page", async ({ page }) => {
+  await page.goto("/settings/members");
+  await page.getByRole("link", { name: "API keys" }).click();
+  await page.getByRole("button", { name: "New key" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "New API key" });
+  const back = () => page.evaluate(() => history.back());
+  await dialog.getByLabel("Name", { exact: true }).fill("deploys");
+  await back();
+  const asks = page.getByRole("alertdialog", { name: "Discard what you typed?" });
+  await expect(asks).toBeVisible();
+  await expect(page).toHaveURL(/\/settings\/keys$/);
+  await asks.getByRole("button", { name: "Keep editing" }).click();
+  await expect(dialog.getByLabel("Name", { exact: true })).toHaveValue("deploys");
+  await back();
+  await asks.getByRole("button", { name: "Discard" }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(page).toHaveURL(/\/settings\/keys$/);
+
+  // Nothing is typed: nothing is asked.
+  await page.getByRole("button", { name: "New key" }).first().click();
+  await expect(dialog).toBeVisible();
+  await back();
+  await expect(page).toHaveURL(/\/settings\/members$/);
+  await expect(dialog).toHaveCount(0);
+});

@@ -16,7 +16,9 @@ import { ConnectProvider } from "~/features/accounts/connect";
 import { openErrorsQuery } from "~/features/errors/queries";
 import { Gauge } from "~/features/home/gauge";
 import { ReplayProvider } from "~/features/runs/replay-provider";
+import { AskBeforeBack } from "~/shell/ask-before-back";
 import { Frame } from "~/shell/frame";
+import { tabsKnown } from "~/shell/kept-tabs";
 import { SessionContext, sessionQuery, tellTabs, useOtherTabs } from "~/shell/session";
 import { useSessionEnded } from "~/shell/session-ended";
 import { useTitle } from "~/shell/title";
@@ -29,6 +31,8 @@ export const Route = createFileRoute("/_app")({
   beforeLoad: async ({ context: { queryClient }, location, preload }) => {
     try {
       const { org, orgs } = await queryClient.ensureQueryData(sessionQuery);
+      // Forms take over what closed tabs left in them, and nothing of open ones.
+      await tabsKnown;
       const asked = orgAsked(location.search);
       const other = orgs.find(({ id }) => id === asked);
       if (preload || other === undefined || other.id === org.id) return {};
@@ -97,6 +101,7 @@ function App() {
   if (session === undefined) return null;
   return (
     <SessionContext value={session}>
+      <AskBeforeBack />
       <Frame
         counts={{ "/errors": { n: errors, alarm: true, says: `${errors} open` } }}
         foot={<Gauge />}

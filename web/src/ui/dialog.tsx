@@ -7,6 +7,7 @@ import "./dialog.css";
 import { Dialog as BaseDialog } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
+import { useBackGuard } from "./back-guard";
 import { Button, IconButton, type Look } from "./button";
 import { cn } from "./cn";
 import { Field, Input } from "./field";
@@ -59,6 +60,11 @@ export function Dialog({
     setAsks(false);
     setTexts(textsOf);
   }
+  useBackGuard(() => {
+    const stays = open && (typed ?? texts.isTyped());
+    if (stays) setAsks(true);
+    return stays;
+  });
   return (
     <BaseDialog.Root
       open={open}
