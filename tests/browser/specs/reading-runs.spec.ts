@@ -73,3 +73,25 @@ test("'durability is a claim': where the server ended within a step, the run's p
   await expect(times.getByRole("button", { name: /slow/ })).toContainText("attempt 2");
   await expectAccessible(page);
 });
+
+test("a slow search for related runs holds back nothing of a run", async ({ page, server }) => {
+  const made = await workflow(server, "Long lineage", { one: step("return 1;") });
+  const run = await send(server, made, { id: 1 });
+  let answer: (() => void) | undefined;
+  const waits = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route("**/v1/runs?trace_id=*", async (route) => {
+    await waits;
+    await route.fallback();
+  });
+  await page.goto(`/runs/${run}`);
+  await expect(page.getByRole("heading", { name: "Long lineage" })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Timeline" })).toBeVisible();
+  const facts = page.locator(".run-top .facts");
+  await expect(facts).toContainText("Related runs");
+  const before = await facts.boundingBox();
+  answer?.();
+  await expect(facts).toContainText("Related runsnone");
+  expect(await facts.boundingBox()).toEqual(before);
+});

@@ -100,7 +100,7 @@ test("a run names the run whose event started it, and those that it started", as
   const of = async (name: string) => (await runs()).find(({ owner_name }) => owner_name === name)?.id ?? "";
   await page.goto(`/runs/${await of("First heir")}`);
   const facts = page.locator(".run-top .facts");
-  await expect(facts).toContainText("Caused byCausing orders");
+  await expect(facts).toContainText("Related runscaused by Causing orders");
   await facts.getByRole("link").filter({ hasText: "run_" }).click();
   await expect(facts).toContainText("First heir");
   await expect(facts).toContainText("Second heir");

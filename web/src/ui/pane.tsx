@@ -64,18 +64,20 @@ export function PaneHead({
   );
 }
 
-/** Name and value of what is known; `wide` takes the whole line on narrow screens. */
+/** Name and value of what is known; `wide` takes the whole line on narrow screens, `line` on all. */
 export function Fact({
   name,
   wide = false,
+  line = false,
   children,
 }: {
   name: ReactNode;
   wide?: boolean;
+  line?: boolean;
   children: ReactNode;
 }) {
   return (
-    <div className={cn(wide && "is-wide")}>
+    <div className={cn((wide || line) && "is-wide", line && "is-line")}>
       <dt>{name}</dt>
       <dd className="cut">{children}</dd>
     </div>

@@ -7,10 +7,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
 import { body, client } from "~/api/client";
+import { sentence } from "~/api/errors";
 import { textOf } from "~/api/json";
 import { ALL_MAX, allOf, PAGE_MAX } from "~/api/queries";
 import { isFinal, type RunDetail } from "~/api/runs";
 import { useLive } from "~/api/stream";
+import { Skeleton } from "~/ui/banner";
 import { count, shortId } from "~/ui/format";
 import { Fact } from "~/ui/pane";
 import { type KinRun, kinOf } from "./kin-of";
@@ -39,9 +41,9 @@ const traceQuery = (trace: string) => ({
 });
 
 /** The runs of the same event as `run`; none is looked for where it has no trace. */
-export function useKin(run: RunDetail | undefined) {
-  const trace = textOf(run?.context.trace_id) ?? "";
-  const goesOn = run !== undefined && !isFinal(run.status);
+function useKin(run: RunDetail) {
+  const trace = textOf(run.context.trace_id) ?? "";
+  const goesOn = !isFinal(run.status);
   const found = useQuery({ ...traceQuery(trace), enabled: trace !== "" });
   // What takes several requests is not read again with each run of the organization.
   const isLong = (found.data?.length ?? 0) >= PAGE_MAX;
@@ -50,20 +52,37 @@ export function useKin(run: RunDetail | undefined) {
 }
 
 export function Kin({ run }: { run: RunDetail }) {
-  const { data: all } = useKin(run);
+  const { data: all, error } = useKin(run);
   const trace = textOf(run.context.trace_id) ?? "";
-  if (all === undefined) return null;
+  if (trace === "") return null;
+  return (
+    <Fact name="Related runs" line>
+      {all !== undefined ? (
+        <Found run={run} all={all} trace={trace} />
+      ) : error === null ? (
+        <Skeleton width={120} />
+      ) : (
+        <span className="dim">{sentence(error)}</span>
+      )}
+    </Fact>
+  );
+}
+
+function Found({ run, all, trace }: { run: RunDetail; all: KinRun[]; trace: string }) {
   const { cause, caused } = kinOf(run.id, all);
   const rest = caused.length - SHOWN_MAX;
+  if (cause === undefined && caused.length === 0) return <span className="dim">none</span>;
   return (
     <>
       {cause !== undefined && (
-        <Fact name="Caused by" wide>
-          <OneOfKin run={cause} />
-        </Fact>
+        <>
+          caused by <OneOfKin run={cause} />
+        </>
       )}
+      {cause !== undefined && caused.length > 0 && "; "}
       {caused.length > 0 && (
-        <Fact name="Caused" wide>
+        <>
+          caused{" "}
           {caused.slice(0, SHOWN_MAX).map((each, at) => (
             <Fragment key={each.id}>
               {at > 0 && ", "}
@@ -79,7 +98,7 @@ export function Kin({ run }: { run: RunDetail }) {
               </Link>
             </>
           )}
-        </Fact>
+        </>
       )}
     </>
   );

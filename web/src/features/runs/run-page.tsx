@@ -35,7 +35,6 @@ import { useNow } from "~/ui/time";
 import { say } from "~/ui/toast";
 import { CancelDialog } from "./cancel-dialog";
 import { issueText } from "./issue";
-import { useKin } from "./kin";
 import { type Plan, planQuery, runQuery, type SourcePlan, sourcePlanQuery } from "./queries";
 import { neighboursOf } from "./run-order";
 import { RunTop } from "./run-top";
@@ -66,9 +65,9 @@ export function RunPage({
     ...sourcePlanQuery(run?.ownerId ?? "", run?.deploymentId),
     enabled: run?.isWorkflow === false,
   });
-  const kin = useKin(run);
-  // The facts at the top stand in one line: none is shown before all are known.
-  const comes = planned.isLoading || sourced.isLoading || kin.isLoading;
+  // The facts at the top stand in one line: none is shown before all are known. Related runs have a
+  // line of their own, so that a long search for them holds nothing back.
+  const comes = planned.isLoading || sourced.isLoading;
   useTitle(run?.ownerName === undefined ? `Run ${shortId(id)}` : `${run.ownerName}, ${run.status}`);
   return (
     <>

@@ -83,12 +83,12 @@ export function RunTop({
             <Lineage other={run.replayedBy} first={run.id} second={run.replayedBy} />
           </Fact>
         )}
-        <Kin run={run} />
         {run.exitReason !== undefined && (
           <Fact name="Ended by $.flow.exit" wide>
             {run.exitReason || "no reason given"}
           </Fact>
         )}
+        <Kin run={run} />
       </dl>
       {run.status === "paused" && run.paused !== undefined && <Paused run={run} />}
     </div>
