@@ -1,17 +1,9 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { OwnerRuns } from "~/features/runs/owner-runs";
-import { listOfSearch, type RunSearch, searchOf } from "~/features/runs/run-filter";
-
-type Asked = Omit<RunSearch, "owner">;
-
-/** The list is of one: no address makes it a list of another one. */
-function validate(given: Readonly<Record<string, unknown>>): Asked {
-  const { owner: _, ...asked } = searchOf(listOfSearch(given));
-  return asked;
-}
+import { listOfSearch, ownerSearchOf, searchOf } from "~/features/runs/run-filter";
 
 export const Route = createFileRoute("/_app/workflows/$id/runs")({
-  validateSearch: validate,
+  validateSearch: ownerSearchOf,
   component: Runs,
 });
 
@@ -26,7 +18,7 @@ function Runs() {
       listed={{
         ...list,
         onShow: (next) => void navigate({ search: searchOf({ ...list, ...next }), replace: true }),
-        onOpen: (search) => void navigate({ search: validate(search), replace: true }),
+        onOpen: (search) => void navigate({ search: ownerSearchOf(search), replace: true }),
       }}
     />
   );

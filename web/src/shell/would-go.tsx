@@ -5,6 +5,7 @@ import { body, client } from "~/api/client";
 import { sentence } from "~/api/errors";
 import type { Deleted, Named } from "~/api/schema";
 import { count, plural } from "~/ui/format";
+import { COUNTED_MAX } from "./counted";
 import { placeOf } from "./places";
 import "./would-go.css";
 
@@ -12,8 +13,6 @@ type Kind = "workflow" | "source" | "account" | "data_store" | "webhook";
 
 /** As many names as a dialog has room for. */
 export const NAMED = 6;
-/** As far as the server counts. */
-const COUNTED_MAX = 1_000;
 
 async function dryRun(kind: Kind, id: string, signal: AbortSignal): Promise<Deleted> {
   const asked = { params: { path: { id }, query: { dry_run: true } }, signal };

@@ -176,3 +176,12 @@ export function shortId(id: string): string {
   const head = Math.max(underscore, 0) + 5;
   return id.length <= head + 4 ? id : `${id.slice(0, head)}…${id.slice(-2)}`;
 }
+
+/** `38 a minute`, `3 an hour`: the unit in which it is one or more. */
+export function rate(perMinute: number): string {
+  if (perMinute >= 1) return `${count(Math.round(perMinute))} a minute`;
+  const perHour = perMinute * 60;
+  if (perHour >= 1) return `${count(Math.round(perHour))} an hour`;
+  const perDay = Math.round(perHour * 24);
+  return perDay === 0 ? "no runs" : `${plural(perDay, "run")} a day`;
+}

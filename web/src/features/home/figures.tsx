@@ -3,19 +3,15 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { RunCounts } from "~/api/schema";
+import { COUNTED_MAX } from "~/shell/counted";
 import { cn } from "~/ui/cn";
-import { count, duration, percent, plural } from "~/ui/format";
+import { count, duration, percent, rate } from "~/ui/format";
 import { Glyph, type Status } from "~/ui/status";
 import type { Range } from "./ranges";
-
-/** As far as the server counts lists. */
-const COUNTED_MAX = 1_000;
+import { type Waiting, waitingCount } from "./waiting";
 
 export const shownCount = (total: number | undefined): string =>
   total === undefined ? "–" : total >= COUNTED_MAX ? `${count(COUNTED_MAX)}+` : count(total);
-
-/** Runs that wait for a person. `isMore`: not all paused runs were looked at. */
-export type Waiting = { n: number; isMore: boolean };
 
 type Given = {
   range: Range;
@@ -71,7 +67,7 @@ export function Figures({ range, running, queued, paused, waiting, total, before
           paused === undefined
             ? ""
             : isWaiting
-              ? waitingWords(waiting)
+              ? waitingCount(waiting)
               : waiting.isMore
                 ? "some may be waiting for a person"
                 : "none is waiting for a person"
@@ -91,20 +87,6 @@ export function Figures({ range, running, queued, paused, waiting, total, before
       />
     </section>
   );
-}
-
-function waitingWords({ n, isMore }: Waiting): string {
-  if (isMore) return `${count(n)} or more wait for a person`;
-  return `${count(n)} ${n === 1 ? "waits" : "wait"} for a person`;
-}
-
-/** `38 a minute`, `3 an hour`: the unit in which it is one or more. */
-function rate(perMinute: number): string {
-  if (perMinute >= 1) return `${count(Math.round(perMinute))} a minute`;
-  const perHour = perMinute * 60;
-  if (perHour >= 1) return `${count(Math.round(perHour))} an hour`;
-  const perDay = Math.round(perHour * 24);
-  return perDay === 0 ? "no runs" : `${plural(perDay, "run")} a day`;
 }
 
 function Time({ ms }: { ms: number }) {

@@ -1,8 +1,8 @@
 /** Line that sums up Home: all is well, or what needs a person. */
 
-import { count, plural } from "~/ui/format";
+import { count } from "~/ui/format";
 import { Glyph } from "~/ui/status";
-import type { Waiting } from "./figures";
+import { type Waiting, waitingRuns } from "./waiting";
 
 /** One line that says whether somebody is needed, and for what. */
 export function Verdict({
@@ -26,7 +26,7 @@ export function Verdict({
           `${count(failing)}${isMore ? " or more" : ""} ${failing === 1 ? "kind" : "kinds"} of error ${says}`,
         ]),
     ...(faults === 0 ? [] : [`${count(faults)} ${faults === 1 ? "is" : "are"} blocked`]),
-    ...(waiting.n === 0 ? [] : [waitingWords(waiting)]),
+    ...(waiting.n === 0 ? [] : [waitingRuns(waiting)]),
   ];
   const status = failing > 0 || faults > 0 ? "failed" : waiting.n > 0 ? "paused" : "succeeded";
   return (
@@ -50,9 +50,4 @@ export function Verdict({
       )}
     </p>
   );
-}
-
-function waitingWords({ n, isMore }: Waiting): string {
-  if (isMore) return `${count(n)} runs or more wait for a person`;
-  return `${plural(n, "run")} ${n === 1 ? "waits" : "wait"} for a person`;
 }

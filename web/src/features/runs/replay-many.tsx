@@ -24,8 +24,8 @@ import "./replay.css";
 
 type Many = Extract<ReplayWanted, { kind: "many" }>;
 
-/** As far as the server counts. */
-const COUNTED_MAX = 100_000;
+/** How far the server counts what a replay would run. */
+const REPLAYED_MAX = 100_000;
 
 /** What an event is typed for: runs of one workflow or source, whichever of them. */
 const keptName = ({ owner, group, filter }: Many): string =>
@@ -64,7 +64,7 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
       const found = await data(
         client.POST("/v1/replays", { body: { ...asked, dry_run: true }, signal }),
       );
-      return found.total ?? COUNTED_MAX;
+      return found.total ?? REPLAYED_MAX;
     },
     enabled: wanted.count === undefined,
     gcTime: 0,
@@ -75,8 +75,8 @@ export function ReplayManyDialog({ wanted, onClose }: { wanted: Many; onClose: (
   const runs =
     many === undefined
       ? "runs"
-      : many >= COUNTED_MAX
-        ? `${count(COUNTED_MAX)} runs or more`
+      : many >= REPLAYED_MAX
+        ? `${count(REPLAYED_MAX)} runs or more`
         : `${most}${plural(many, "run")}`;
   const replay = useMutation({
     mutationFn: () => {

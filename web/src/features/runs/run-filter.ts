@@ -134,6 +134,14 @@ export function searchOf({ view, q, filter }: RunList): RunSearch {
   };
 }
 
+/** The address of a list of one workflow or source: its filter names no other owner. */
+export type OwnerSearch = Omit<RunSearch, "owner">;
+
+export function ownerSearchOf(given: Readonly<Record<string, unknown>>): OwnerSearch {
+  const { owner: _, ...search } = searchOf(listOfSearch(given));
+  return search;
+}
+
 export type Query = {
   status?: string;
   owner_id?: string;

@@ -2,14 +2,12 @@
 
 import { useQueries } from "@tanstack/react-query";
 import { body, client } from "~/api/client";
+import { COUNTED_MAX } from "~/shell/counted";
 import { Empty } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { count, plural } from "~/ui/format";
 import { FILTER_NAMES, type FilterName, queryOf, type RunFilter } from "./run-filter";
 import type { RunView } from "./views";
-
-/** As far as the server counts. */
-const COUNTED_MAX = 1_000;
 
 const totalQuery = (view: RunView, filter: RunFilter, owner: string | undefined) => ({
   queryKey: ["runs", "total", view, filter, owner ?? ""],

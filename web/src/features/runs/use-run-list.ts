@@ -5,6 +5,7 @@ import { type RefObject, useRef, useState } from "react";
 import { body, client } from "~/api/client";
 import { listedRowOf } from "~/api/run-list";
 import { useLiveRuns } from "~/api/stream";
+import { COUNTED_MAX } from "~/shell/counted";
 import { useShortcuts } from "~/shell/shortcuts";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
@@ -19,8 +20,6 @@ import { useSelection } from "./selection";
 const ASK_MS = 15_000;
 /** A search, a few times at first: runs of this moment are in the index a second or two later. */
 const SOON = { everyMs: 2_000, max: 8 };
-/** As far as the server counts. */
-const COUNTED_MAX = 1_000;
 
 export type RunsAsked = {
   /** What the list is of: another one has rows and a selection of its own. */
@@ -57,6 +56,7 @@ export function useRunList({ key, query, isSearch, owner }: RunsAsked) {
   const { marks, isLoading } = useMarks(rows, owner);
   const total = first?.page_info.total_count;
   const selection = useSelection(key, ids, total ?? 0);
+  const [selects, setSelects] = useState(false);
   const { current, index, range, setLast } = useListKeys({
     ids,
     onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
@@ -86,6 +86,14 @@ export function useRunList({ key, query, isSearch, owner }: RunsAsked) {
     total,
     query,
     selection,
+    /** On narrow screens rows have checkboxes in this mode alone: a touch selects the row then. */
+    selecting: {
+      on: selects,
+      set: (on: boolean) => {
+        setSelects(on);
+        if (!on) selection.none();
+      },
+    },
     choose: (id: string, ranged: boolean) => {
       if (ranged) selection.add(range(id));
       else selection.toggle(id);
