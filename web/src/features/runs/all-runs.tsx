@@ -37,7 +37,11 @@ export function AllRuns({ listed }: { listed: Listed }) {
       >
         <h1>Runs</h1>
       </PageHead>
-      <RunBars listed={listed} showing={showingWords(list.ids.length, list.total, says)} />
+      <RunBars
+        selecting={list.selecting}
+        listed={listed}
+        showing={showingWords(list.ids.length, list.total, says)}
+      />
       <ShownRunsOf
         list={list}
         says={says}

@@ -26,7 +26,12 @@ export function OwnerRuns({
   const says = view === "all" ? saysOf(listed, ofOne) : `${ofOne} ${saysOf(listed)}`;
   return (
     <>
-      <RunBars listed={listed} ofOne showing={showingWords(list.ids.length, list.total, says)} />
+      <RunBars
+        selecting={list.selecting}
+        listed={listed}
+        ofOne
+        showing={showingWords(list.ids.length, list.total, says)}
+      />
       <ShownRunsOf
         list={list}
         bare

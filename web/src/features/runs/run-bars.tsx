@@ -1,9 +1,11 @@
 /** Bars above a list of runs: views, how many are shown, words, filters, saved views and columns. */
 
+import { ListChecks, X } from "lucide-react";
 import { useRef, useState } from "react";
 import { ColumnsMenu } from "~/shell/columns";
 import { SavedViews } from "~/shell/saved-views";
 import { useShortcuts } from "~/shell/shortcuts";
+import { Button } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { BarStatus, Segments } from "~/ui/pane";
 import { FilterBar } from "./filter-bar";
@@ -21,9 +23,11 @@ export type Listed = RunList & {
 export function RunBars({
   listed,
   showing,
+  selecting,
   ofOne = false,
 }: {
   listed: Listed;
+  selecting: { on: boolean; set: (on: boolean) => void };
   /** How many are shown, of how many. */
   showing: string;
   /** They are all of one workflow or source. */
@@ -41,6 +45,14 @@ export function RunBars({
           choices={VIEW_NAMES.map((each) => [each, VIEWS[each].name] as const)}
         />
         <BarStatus>{showing}</BarStatus>
+        <Button
+          look="quiet"
+          className="only-narrow"
+          icon={selecting.on ? X : ListChecks}
+          onClick={() => selecting.set(!selecting.on)}
+        >
+          {selecting.on ? "Done" : "Select"}
+        </Button>
       </div>
       <div className="bar is-filters">
         <SearchRuns q={q} onSearch={(next) => onShow({ q: next })} />

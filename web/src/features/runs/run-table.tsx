@@ -32,6 +32,8 @@ export const RUN_COLUMNS: readonly Column[] = [
 ];
 
 type Selection = {
+  /** Narrow screens show checkboxes too. */
+  selects: boolean;
   chosen: ReadonlySet<string>;
   onChoose: (id: string, ranged: boolean) => void;
   onAll: (on: boolean) => void;
@@ -74,6 +76,7 @@ export function RunTable({
         columns.className,
         bare && "is-bare",
         selection !== undefined && "has-check",
+        selection?.selects && "is-selecting",
       )}
       aria-label={label}
     >

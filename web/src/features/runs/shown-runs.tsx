@@ -37,6 +37,7 @@ export function ShownRunsOf({
               whole={!pages.hasNextPage}
               label="Runs"
               selection={{
+                selects: list.selecting.on || selection.size > 0,
                 chosen: selection.chosen,
                 onChoose: list.choose,
                 onAll: (on) => (on ? selection.add(ids) : selection.none()),
