@@ -1,5 +1,6 @@
 // Every form of the first half, with a server that is killed once it is filled in: what was typed stays, the form says what happened, and it goes on.
 import { expect, type Locator, type Page, test } from "@playwright/test";
+import { join } from "../fixtures/people.ts";
 import { type Server, startServer } from "../fixtures/server.ts";
 import { step, workflow } from "../fixtures/workflows.ts";
 
@@ -151,4 +152,17 @@ test("a server that ends under a form loses nothing that was typed, and the form
   await goesOn(page, "sign-in", page.getByLabel("E-mail"), press("Sign in"), async () => {
     await expect(page.getByRole("button", { name: "Mara Lindqvist" })).toBeVisible();
   });
+});
+
+test("a viewer is told once why the forms of a page are locked", async ({ browser }) => {
+  const source = await server.call<{ id: string }>("POST", "/sources", { name: "Looked at", component_code: `export default { name: "Looked at", version: "1", run() {} };` });
+  const made = await workflow(server, "Looked at", { one: step("return 1;") });
+  const page = await join(browser, server, "Vera Told", "viewer");
+  for (const path of [`/sources/${source.id}/configure`, `/workflows/${made.id}/settings`]) {
+    await page.goto(path);
+    await expect(page.getByRole("heading", { name: "Retention", exact: true })).toBeVisible();
+    await expect(page.getByLabel("Days to keep")).toBeDisabled();
+    await expect(page.locator("#main").getByText(/^Viewers cannot deploy/)).toHaveCount(1);
+  }
+  await page.context().close();
 });

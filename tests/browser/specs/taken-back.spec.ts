@@ -168,7 +168,7 @@ test("the tag of a draft opens its difference, and from there it is deployed or 
   await server.call("POST", `/workflows/${made.id}/deploy`);
   await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "check", code: step("return 2;") }] });
   await page.goto(`/workflows/${made.id}/edit`);
-  const tag = page.getByRole("button", { name: "draft, 1 change against v1" });
+  const tag = page.getByRole("button", { name: "draft, 1 change from v1" });
   await tag.click();
   const difference = page.getByRole("dialog", { name: "Draft compared with v1" });
   await expect(difference.getByRole("list", { name: "Changes", exact: true })).toContainText("check");
@@ -181,4 +181,6 @@ test("the tag of a draft opens its difference, and from there it is deployed or 
   await page.getByRole("button", { name: "Discard draft", exact: true }).click();
   await expect(page.getByText("The draft was discarded")).toBeVisible();
   await expect(tag).toHaveCount(0);
+  // The tag had the focus, and went.
+  await expect(page.getByRole("heading", { level: 1 })).toBeFocused();
 });

@@ -98,7 +98,8 @@ export function RetentionFields({ owner, isWorkflow }: { owner: string; isWorkfl
   return (
     <section className="retention" aria-labelledby="retention">
       <h2 id="retention">Retention</h2>
-      <Fields className="form-grid" refused={refused} locked={kept === undefined}>
+      {/* The form above it says why nothing can be changed. */}
+      <Fields className="form-grid" refused={refused} said locked={kept === undefined}>
         {input("keep_days")}
         {input("keep_count")}
       </Fields>

@@ -50,11 +50,14 @@ export const useLocked = () => use(Locked);
 /** Fields of a form, which cannot be changed where they are refused; the reason is above them. */
 export function Fields({
   refused,
+  said = false,
   locked = false,
   className,
   children,
 }: {
   refused: string | undefined;
+  /** The reason stands above other fields of the same page already. */
+  said?: boolean;
   /** Not to be changed for now, for a reason that is shown elsewhere. */
   locked?: boolean;
   className?: string;
@@ -64,7 +67,7 @@ export function Fields({
   const isLocked = locked || Boolean(refused);
   return (
     <>
-      {refused && (
+      {refused && !said && (
         <div id={id} className="fields-why">
           <Banner title={refused} />
         </div>
@@ -72,7 +75,7 @@ export function Fields({
       <fieldset
         className={className}
         disabled={isLocked}
-        aria-describedby={refused ? id : undefined}
+        aria-describedby={refused && !said ? id : undefined}
       >
         <Locked value={isLocked}>{children}</Locked>
       </fieldset>

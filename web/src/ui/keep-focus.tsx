@@ -13,7 +13,10 @@ export function focusHeading(): void {
   heading.focus({ preventScroll: true });
 }
 
-/** Stands in a row that may go: the focus moves to the row after it, or before it, or to the heading. */
+/**
+ * Stands where the focus may go with its element: it moves to the row after the one that is gone, or
+ * before it, or else to the heading.
+ */
 export function KeepFocus() {
   const place = useRef<HTMLSpanElement>(null);
   useLayoutEffect(() => {
@@ -23,7 +26,7 @@ export function KeepFocus() {
       const next = row?.nextElementSibling ?? row?.previousElementSibling;
       // Once the row is gone, and what was open over it has given the focus back.
       requestAnimationFrame(() => {
-        if (row == null || row.isConnected || hasFocus()) return;
+        if (row?.isConnected || hasFocus()) return;
         if (next?.isConnected) next.querySelector<HTMLElement>(CONTROLS)?.focus();
         focusHeading();
       });

@@ -2,7 +2,13 @@
 
 import "~/ui/table.css";
 import "./replays.css";
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  type Query,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Check, CircleSlash, Pause, Play } from "lucide-react";
 import { useEffect, useRef } from "react";
@@ -35,6 +41,9 @@ import {
   replayWords,
 } from "./queries";
 
+/** The replay itself: its state says nothing about its runs, which have a topic of their own. */
+const isRecord = ({ queryKey }: Query) => queryKey.length === 2;
+
 export function ReplayPage({ id }: { id: string }) {
   useTitle("Replay");
   const queries = useQueryClient();
@@ -42,8 +51,8 @@ export function ReplayPage({ id }: { id: string }) {
   const { data: replay, error, refetch } = useQuery(replayQuery(id));
   const final = replay !== undefined && isFinal(replay);
   const runs = useInfiniteQuery(replayRunsQuery(id));
-  // Its runs go on after the last of them was queued.
-  useLive(final ? undefined : "replays", ["replay", id], isShort);
+  useLive(final ? undefined : "replays", replayQuery(id).queryKey, isRecord);
+  // Its runs go on after the last of them was queued, and the record counts them by status.
   useLive(final ? undefined : "runs", ["replay", id], isShort);
   const wasOpen = useRef(false);
   useEffect(() => {

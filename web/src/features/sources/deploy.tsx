@@ -4,7 +4,7 @@ import { asJsonObject } from "~/api/json";
 import "./deploy.css";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useId } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
@@ -92,12 +92,14 @@ export function DeploySource({
   const go = () => {
     if (refused === undefined && form.reveal()) deploy.mutate();
   };
+  const formId = useId();
   const { needs } = form;
   const labels = new Map(form.props.map((prop) => [prop.name, prop.label]));
   const needsPerson = form.revealed && needs.length > 0;
   return (
     <div className="deploy">
       <form
+        id={formId}
         className="deploy-form scroll"
         onSubmit={(event) => {
           event.preventDefault();
@@ -135,12 +137,7 @@ export function DeploySource({
             </Banner>
           </div>
         )}
-        <Fields refused={refused}>
-          {children}
-          <button type="submit" className="sr" tabIndex={-1} aria-hidden="true">
-            Deploy
-          </button>
-        </Fields>
+        <Fields refused={refused}>{children}</Fields>
       </form>
       <aside className="deploy-side" aria-label="What will run">
         <div id="what-runs">
@@ -180,7 +177,8 @@ export function DeploySource({
             wide
             refused={refused}
             busy={deploy.isPending && "Deploying…"}
-            onClick={go}
+            type="submit"
+            form={formId}
           >
             Deploy source
           </Button>
