@@ -11,6 +11,7 @@ test("an owner of the first organization sees the server, and a member is told w
   await expect(fact("State")).toContainText("events are accepted");
   await expect(fact("Free disk space")).toContainText("GB");
   await expect(fact("Size on disk")).toContainText("B");
+  await expect(fact("Throughput of this organization, last hour")).toContainText(/\d runs?/);
   await page.getByRole("button", { name: "Run checks" }).click();
   const checks = page.getByRole("list", { name: "Checks" });
   await expect(checks.getByRole("listitem").filter({ hasText: "data directory" })).toContainText("a server uses it");

@@ -5,16 +5,18 @@ import "./settings.css";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { client, data } from "~/api/client";
+import type { RunCounts } from "~/api/schema";
 import { ReadFailed } from "~/shell/read-failed";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
-import { bytes } from "~/ui/format";
+import { bytes, plural, rate } from "~/ui/format";
 import { StatusMark } from "~/ui/status";
 import { When } from "~/ui/time";
 
 const EVERY_MS = 10_000;
+const HOUR_MS = 3_600_000;
 /** What there is to do comes first. */
 const ORDER = ["failed", "warning", "ok"] as const;
 const MARKS = {
@@ -23,12 +25,28 @@ const MARKS = {
   failed: { status: "failed", word: "Failed" },
 } as const;
 
+/** Runs that ended in an hour, at the rate that fits their number. */
+function throughput({ succeeded, failed, cancelled }: RunCounts): string {
+  const ended = succeeded + failed + cancelled;
+  return ended < 60 ? plural(ended, "run") : `${plural(ended, "run")}, ${rate(ended / 60)}`;
+}
+
 export function System() {
   useTitle("System");
   const refused = useRefusal("full");
   const query = useQuery({
     queryKey: ["system"],
     queryFn: ({ signal }) => data(client.GET("/v1/system", { signal })),
+    enabled: refused === undefined,
+    refetchInterval: EVERY_MS,
+  });
+  const { data: lastHour } = useQuery({
+    queryKey: ["run-stats", "system"],
+    queryFn: ({ signal }) => {
+      const to = Date.now();
+      const query = { from: to - HOUR_MS, to, bucket_ms: HOUR_MS };
+      return data(client.GET("/v1/stats/runs", { params: { query }, signal }));
+    },
     enabled: refused === undefined,
     refetchInterval: EVERY_MS,
   });
@@ -75,6 +93,9 @@ export function System() {
           <Fact name="Waiting for a run slot">{runs.waiting}</Fact>
           <Fact name="Unfinished, on all servers">
             {runs.unfinished ?? "the database does not respond"}
+          </Fact>
+          <Fact name="Throughput of this organization, last hour">
+            {lastHour === undefined ? "–" : throughput(lastHour.total)}
           </Fact>
           <Fact name="Host processes">{hosts.with_code}</Fact>
           <Fact name="Blank hosts, ready to run code">{hosts.blank}</Fact>
