@@ -94,4 +94,7 @@ test("a slow search for related runs holds back nothing of a run", async ({ page
   answer?.();
   await expect(facts).toContainText("Related runsnone");
   expect(await facts.boundingBox()).toEqual(before);
+  // The exact time stands in a tip that is made once the pointer is there.
+  await facts.locator("time").first().hover();
+  await expect(page.locator(".tip")).toContainText(/ 20\d\d, \d\d:\d\d:\d\d/);
 });

@@ -159,9 +159,12 @@ export function dateAndMinute(at: number, zone: Zone = shownIn): string {
   return `${dates[zone].format(at)}, ${minutes[zone].format(at)}`;
 }
 
+/** Resolving it takes a millisecond, and a list has many times. */
+const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 /** `25 Nov 2026, 14:02:31.118 Europe/Berlin` */
 export function exact(at: number, zone: Zone = shownIn): string {
-  const name = zone === "utc" ? "UTC" : new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const name = zone === "utc" ? "UTC" : here;
   return `${dates[zone].format(at)}, ${clock(at, zone)} ${name}`;
 }
 

@@ -25,7 +25,11 @@ export function Tile({ name, size }: { name: string; size?: "xs" | "lg" }) {
 }
 
 const segmenter = new Intl.Segmenter();
-const graphemes = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
+/** The first two letters: a name may be long. */
+function firstLetters(text: string): string[] {
+  const [one, two] = segmenter.segment(text);
+  return [one, two].flatMap((each) => each?.segment ?? []);
+}
 
 /** Letters of which a tile has room for one. */
 const WIDE =
@@ -34,8 +38,8 @@ const WIDE =
 /** First letters of the first two words, or the first two of one; a wide letter stands alone. */
 export function monogram(name: string): string {
   const words = name.split(/[^\p{L}\p{M}\p{N}]+/u).filter((word) => word !== "");
-  const [first, second = ""] = words.map(graphemes);
-  if (first === undefined) return graphemes(name.trim())[0] ?? "?";
+  const [first, second = ""] = words.slice(0, 2).map(firstLetters);
+  if (first === undefined) return firstLetters(name.trim())[0] ?? "?";
   const [one = "", two = ""] = second === "" ? first : [first[0], second[0]];
   return WIDE.test(one + two) ? one : one.toUpperCase() + two.toLowerCase();
 }

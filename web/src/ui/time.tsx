@@ -1,6 +1,6 @@
 /** Relative times, which follow one clock; the exact time is shown on hover and focus. */
 
-import { useSyncExternalStore } from "react";
+import { useState, useSyncExternalStore } from "react";
 import { ago, exact, minuteOrDay } from "./format";
 import { Tip } from "./tip";
 
@@ -36,22 +36,30 @@ export function useNow(): number {
 export function When({ at, short = false }: { at: number; short?: boolean }) {
   const shown = useNow();
   return (
-    <Tip text={exact(at)}>
-      <time className="num nowrap" dateTime={new Date(at).toISOString()}>
-        {short ? minuteOrDay(at, Math.max(shown, at)) : ago(Math.min(at, shown), shown)}
-      </time>
-    </Tip>
+    <Time
+      at={at}
+      says={short ? minuteOrDay(at, Math.max(shown, at)) : ago(Math.min(at, shown), shown)}
+    />
   );
 }
 
 /** A time to come. */
 export function Until({ at }: { at: number }) {
   const shown = useNow();
-  return (
-    <Tip text={exact(at)}>
-      <time className="num nowrap" dateTime={new Date(at).toISOString()}>
-        {at <= shown ? "now" : ago(at, shown)}
-      </time>
-    </Tip>
+  return <Time at={at} says={at <= shown ? "now" : ago(at, shown)} />;
+}
+
+/** Its tip is made once the pointer is there: lists have many times, and a tip costs most of a row. */
+function Time({ at, says }: { at: number; says: string }) {
+  const [isPointedAt, setPointedAt] = useState(false);
+  const time = (
+    <time
+      className="num nowrap"
+      dateTime={new Date(at).toISOString()}
+      onPointerEnter={isPointedAt ? undefined : () => setPointedAt(true)}
+    >
+      {says}
+    </time>
   );
+  return isPointedAt ? <Tip text={exact(at)}>{time}</Tip> : time;
 }

@@ -1,10 +1,22 @@
 /** Rows of a long table of which only those in view are made; they stay in the flow of the table's grid. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { Fragment, type ReactNode, type RefObject, useEffect } from "react";
+import {
+  Fragment,
+  type ReactNode,
+  type RefObject,
+  startTransition,
+  useEffect,
+  useState,
+} from "react";
 
 /** Height of what stands above the rows in the box that scrolls: the bar of new rows, and the head of the table. */
 const ABOVE = 54;
+
+/** Height of what every page has above its list, at least. */
+const FRAME = 92;
+
+const OVERSCAN = 8;
 
 export type RowRef = { ref: (element: HTMLElement | null) => void; "data-index": number };
 
@@ -25,14 +37,17 @@ export function VirtualRows({
   shown?: number | undefined;
   children: (index: number, row: RowRef) => ReactNode;
 }) {
+  // The rows in view are drawn first, those around them after it: a page with a list comes sooner.
+  const [overscan, setOverscan] = useState(0);
+  useEffect(() => startTransition(() => setOverscan(OVERSCAN)), []);
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => scroll.current,
     estimateSize: () => height,
     getItemKey: keyOf,
-    overscan: 8,
+    overscan,
     scrollPaddingEnd: ABOVE,
-    initialRect: { width: 1_000, height: 900 },
+    initialRect: { width: 1_000, height: Math.max(0, window.innerHeight - FRAME) },
   });
   useEffect(() => {
     if (shown !== undefined && shown >= 0) virtual.scrollToIndex(shown, { align: "auto" });
