@@ -77,7 +77,9 @@ fn payload_bytes(row: &Row) -> StoreResult<usize> {
 fn attempt_log(row: &Row) -> StoreResult<Vec<WebhookAttempt>> {
     get::<Vec<&str>>(row, "attempt_log")?
         .into_iter()
-        .map(|attempt| serde_json::from_str(attempt).map_err(|e| corrupt_json("attempt_log", &e)))
+        .map(|attempt| {
+            millrace_model::json::from_str(attempt).map_err(|e| corrupt_json("attempt_log", &e))
+        })
         .collect()
 }
 
