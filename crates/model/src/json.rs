@@ -4,25 +4,23 @@
 //! `"text".slice(0, n)` leaves it, and values that are nested deeper than readers go. Neither may
 //! hide the rest of a record.
 //!
-//! Among the fields of an object, `serde_json` has names of its own: [`RESERVED`]. An object with
-//! one of them is read as a number, or its text is read as JSON with a new count of levels, whoever
-//! wrote it: so objects with such names are refused. All JSON is read by way of this module.
+//! All JSON is read by way of this module, which refuses [`RESERVED`] names.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use memchr::memmem;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value, json};
 
-/// What the names of fields begin with that `serde_json` keeps to itself, where a dependency has it
-/// read numbers of any precision, or leave JSON unread.
-pub const RESERVED: &str = "$serde_json::private::";
-
 /// The name under which its readers hand on a number that is no 64-bit integer.
 const NUMBER: &str = "$serde_json::private::Number";
+
+use reserved::has_reserved_name;
+pub use reserved::{RESERVED, check_names};
+
+mod reserved;
 
 /// How deep a value that code hands out may be nested (facts 4.11, "JSON Nested Property Limit
 /// Exceeded").
@@ -61,60 +59,6 @@ pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result<
 pub fn from_slice<'de, T: Deserialize<'de>>(text: &'de [u8]) -> serde_json::Result<T> {
     check_names(text)?;
     serde_json::from_slice(text)
-}
-
-/// Refuses JSON text in which a field of an object has a name of [`RESERVED`].
-///
-/// # Errors
-///
-/// Where there is one.
-pub fn check_names(text: &[u8]) -> serde_json::Result<()> {
-    if has_reserved_name(text) {
-        return Err(Error::custom(format!("the name of a field begins with `{RESERVED}`")));
-    }
-    Ok(())
-}
-
-/// Whether a field of an object in the text has a name of [`RESERVED`], however it is written.
-fn has_reserved_name(text: &[u8]) -> bool {
-    // Without an escape the whole of it is there, and nearly no text has it.
-    if memmem::find(text, RESERVED.as_bytes()).is_none() && memmem::find(text, b"\\u").is_none() {
-        return false;
-    }
-    let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
-        let (is_reserved, end) = reserved_string(text, at + found + 1);
-        at = end;
-        let next = text.get(at..).and_then(|rest| rest.trim_ascii_start().first());
-        if is_reserved && next == Some(&b':') {
-            return true;
-        }
-    }
-    false
-}
-
-/// Whether the string that begins there begins with [`RESERVED`], and where it ends.
-fn reserved_string(text: &[u8], begin: usize) -> (bool, usize) {
-    let (mut at, mut left) = (begin, Some(RESERVED.as_bytes()));
-    loop {
-        let (character, next) = match text.get(at..).unwrap_or_default() {
-            [] | [b'"', ..] => return (left.is_some_and(<[u8]>::is_empty), at + 1),
-            [b'\\', b'u', digits @ ..] => (escaped(digits), at + 6),
-            [b'\\', ..] => (None, at + 2),
-            [byte, ..] => (Some(*byte), at + 1),
-        };
-        at = next;
-        left = match left {
-            None | Some([]) => left,
-            Some([wanted, rest @ ..]) => (character == Some(*wanted)).then_some(rest),
-        };
-    }
-}
-
-/// The character of ASCII that four digits stand for.
-fn escaped(digits: &[u8]) -> Option<u8> {
-    let digits = std::str::from_utf8(digits.get(..4)?).ok()?;
-    u8::from_str_radix(digits, 16).ok()
 }
 
 /// Reads JSON text. Half of a surrogate pair becomes U+FFFD; values are nested up to 64 levels

@@ -430,13 +430,10 @@ pub fn passed_over_by_timer(value: &Value) -> Option<String> {
         Some(_) if has("timezone") && !value["timezone"].as_str().is_some_and(is_utc) => {
             Some("it has a `timezone`, which counts with `cron` alone".into())
         }
-        _ => {
-            let (name, given) = ["cron", "timezone"]
-                .into_iter()
-                .filter_map(|name| Some((name, value.get(name)?)))
-                .find(|(_, given)| !given.is_null() && !given.is_string())?;
+        _ => ["cron", "timezone"].into_iter().find_map(|name| {
+            let given = value.get(name).filter(|given| !given.is_null() && !given.is_string())?;
             Some(format!("its `{name}` is `{}`, and has to be a text", shown(&given.to_string())))
-        }
+        }),
     }
 }
 

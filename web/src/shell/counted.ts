@@ -1,2 +1,2 @@
-/** How far the server counts what a list has: beyond it, a count says "or more". */
+/** The bound of counts: the server counts no further, and a count beyond it says "or more". */
 export const COUNTED_MAX = 1_000;

@@ -26,8 +26,7 @@ pub(crate) enum Form {
 impl Form {
     fn schema(self) -> &'static Value {
         static ALL: LazyLock<[Value; 3]> = LazyLock::new(|| {
-            [WORKFLOW, SOURCE, PROJECT]
-                .map(|text| millrace_model::json::from_str(text).unwrap_or_default())
+            [WORKFLOW, SOURCE, PROJECT].map(|text| text.parse().unwrap_or_default())
         });
         &ALL[self as usize]
     }

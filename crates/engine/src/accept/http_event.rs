@@ -10,6 +10,7 @@ use url::form_urlencoded;
 
 use crate::EngineError;
 use crate::accept::charsets::{charset_for, charset_of, essence_of, form, is_of_text, text_of};
+use crate::accept::event_headers::headers;
 
 /// Who gets the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,47 +77,6 @@ pub(crate) fn checked(event: String) -> Result<String, EngineError> {
             details: json!({}),
         }),
     }
-}
-
-/// Headers of which Node's `http` takes the first and drops those that come again.
-const FIRST_WINS: [&str; 18] = [
-    "age",
-    "authorization",
-    "content-length",
-    "content-type",
-    "etag",
-    "expires",
-    "from",
-    "host",
-    "if-modified-since",
-    "if-unmodified-since",
-    "last-modified",
-    "location",
-    "max-forwards",
-    "proxy-authorization",
-    "referer",
-    "retry-after",
-    "server",
-    "user-agent",
-];
-
-/// Header lines as `message.headers` of Node's `http` has them: of some names the first line
-/// counts, cookies are joined by `; `, others by `, `, and `set-cookie` is a list.
-fn headers(lines: &[(String, String)]) -> Map<String, Value> {
-    let mut headers = Map::new();
-    for (name, value) in lines {
-        match headers.get_mut(name) {
-            None if name == "set-cookie" => drop(headers.insert(name.clone(), json!([value]))),
-            None => drop(headers.insert(name.clone(), Value::from(value.as_str()))),
-            Some(Value::Array(values)) => values.push(Value::from(value.as_str())),
-            Some(Value::String(before)) if !FIRST_WINS.contains(&name.as_str()) => {
-                before.push_str(if name == "cookie" { "; " } else { ", " });
-                before.push_str(value);
-            }
-            Some(_) => {}
-        }
-    }
-    headers
 }
 
 /// What code sees as the body.
@@ -200,7 +160,7 @@ mod tests {
 
     #[test]
     fn events_have_the_shape_of_their_receiver() {
-        let source: Value = millrace_model::json::from_str(&http_event(
+        let source: Value = json::from_str(&http_event(
             &request("application/json", "{\"n\":1}"),
             Receiver::Source,
         ))
@@ -210,7 +170,7 @@ mod tests {
             json!({ "method": "POST", "path": "/a", "query": { "x": "1", "y": ["2", "3"] }, "headers": { "content-type": "application/json", "x-a": "1, 2" }, "bodyRaw": "{\"n\":1}", "body": { "n": 1 },
                 "queryRaw": "x=1&y=2&y=3", "url": "http://h/e/k/a", "client_ip": "127.0.0.1" })
         );
-        let workflow: Value = millrace_model::json::from_str(&http_event(
+        let workflow: Value = json::from_str(&http_event(
             &request("application/x-www-form-urlencoded", "a=b"),
             Receiver::Workflow,
         ))
@@ -224,8 +184,7 @@ mod tests {
     fn a_body_is_text_of_the_charset_that_it_names() {
         let body = |content_type: &str, bytes: &[u8]| {
             let request = EndpointRequest { body: bytes.to_vec(), ..request(content_type, "") };
-            millrace_model::json::from_str::<Value>(&http_event(&request, Receiver::Source))
-                .expect("JSON")
+            json::from_str::<Value>(&http_event(&request, Receiver::Source)).expect("JSON")
         };
         assert_eq!(
             body("application/json; charset=ISO-8859-1", b"{\"a\":\"\xe9\"}")["body"],
@@ -247,7 +206,7 @@ mod tests {
 
     fn event_of(content_type: &str, bytes: &[u8], receiver: Receiver) -> Value {
         let request = EndpointRequest { body: bytes.to_vec(), ..request(content_type, "") };
-        millrace_model::json::from_str(&http_event(&request, receiver)).expect("JSON")
+        json::from_str(&http_event(&request, receiver)).expect("JSON")
     }
 
     #[test]
@@ -348,7 +307,7 @@ mod tests {
     fn a_query_is_there_as_it_came() {
         let event = |query: &str, receiver: Receiver| {
             let request = EndpointRequest { query: query.into(), ..request("", "") };
-            millrace_model::json::from_str::<Value>(&http_event(&request, receiver)).expect("JSON")
+            json::from_str::<Value>(&http_event(&request, receiver)).expect("JSON")
         };
         for receiver in [Receiver::Source, Receiver::Workflow] {
             let lost = event("name=Ren%E9&b=1", receiver);
@@ -393,11 +352,9 @@ mod tests {
 
     #[test]
     fn a_body_that_does_not_parse_stays_text() {
-        let event: Value = millrace_model::json::from_str(&http_event(
-            &request("application/json", "{oops"),
-            Receiver::Workflow,
-        ))
-        .expect("JSON");
+        let event: Value =
+            json::from_str(&http_event(&request("application/json", "{oops"), Receiver::Workflow))
+                .expect("JSON");
         assert_eq!(event["body"], "{oops");
         let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         let event = |body: &str| {

@@ -7,6 +7,7 @@ pub(crate) mod charsets;
 pub(crate) mod deferred;
 pub(crate) mod domains;
 pub(crate) mod endpoint_auth;
+mod event_headers;
 pub(crate) mod form_head;
 pub(crate) mod form_reader;
 pub(crate) mod http_event;

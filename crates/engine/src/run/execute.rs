@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
-use millrace_model::error_chain;
 use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{Context, LogLevel, LogLine, NewRun, Run, RunKind};
 use millrace_model::source::Owner;
+use millrace_model::{error_chain, json};
 use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
 use millrace_store::fail_point;
 use serde_json::value::RawValue;
@@ -221,7 +221,7 @@ impl Engine {
         if held.attempt > 1 || held.kind != RunKind::Live || !held.trigger_id.starts_with("ti_") {
             return None;
         }
-        let context: Context = millrace_model::json::from_str(&held.context).ok()?;
+        let context: Context = json::from_str(&held.context).ok()?;
         if context.replay {
             return None;
         }
@@ -290,9 +290,7 @@ impl Engine {
 
 /// Whether a client sent the run's event and waited for an answer, then or before.
 fn had_client(held: &Held) -> bool {
-    let is_replay = || {
-        millrace_model::json::from_str::<Context>(&held.context).is_ok_and(|context| context.replay)
-    };
+    let is_replay = || json::from_str::<Context>(&held.context).is_ok_and(|context| context.replay);
     held.kind == RunKind::Live && held.trigger_id.starts_with("hi_") && !is_replay()
 }
 

@@ -1,9 +1,10 @@
 //! CPU: what hosts use, and who gets how much of it.
 //!
-//! Each second a sample is taken of every host (`meter`). A host that keeps a CPU busy for few calls
-//! is a hog: it gets a lower priority and no more calls. The samples of an organization's hosts are
-//! added up (`accounting`); while CPU is short, an organization that uses more than its share is
-//! throttled. `sched` is what is asked of the kernel for both; `own` samples the server itself.
+//! Each second a sample is taken of every host (`meter`). A host that keeps a CPU busy for few
+//! calls is a hog: it gets a lower priority and no more calls. The samples of an organization's
+//! hosts are added up (`accounting`); while CPU is short, an organization that uses more than its
+//! share is throttled. `sched` is what is asked of the kernel for both; `own` samples the server
+//! itself.
 
 mod accounting;
 mod meter;

@@ -1,5 +1,5 @@
-//! Scheduling of threads by the kernel: their time slices, their niceness and the CPUs that they may
-//! use.
+//! Scheduling of threads by the kernel: their time slices, their niceness and the CPUs that they
+//! may use.
 //!
 //! A lower priority alone still delays others: a process that wakes up waits until the time slice
 //! of the one that runs is over. So time slices are short, except those of throttled hosts: Linux

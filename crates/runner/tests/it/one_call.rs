@@ -122,8 +122,8 @@ async fn a_call_that_leaves_a_loop_behind_loses_its_host_and_no_call() {
     until("the first host is gone", || !alive(&first)).await;
 }
 
-/// A loop that lets the event loop turn, so that nothing is asked of the host: it would use a CPU for
-/// as long as an idle host is kept.
+/// A loop that lets the event loop turn, so that nothing is asked of the host: it would use a CPU
+/// for as long as an idle host is kept.
 #[tokio::test]
 async fn a_loop_that_lets_others_go_between_ends_after_its_cpu_time() {
     let bench = Bench::set(|c| c.late_cpu_max = Duration::from_millis(300)).await;

@@ -85,8 +85,8 @@ macro_rules! component_rows {
             })
         }
 
-        /// What was kept of the files that an update could not index; none, where a server of an earlier
-        /// version made it.
+        /// What was kept of the files that an update could not index; none, where a server of an
+        /// earlier version made it.
         pub(crate) fn unindexed(row: &$Row) -> StoreResult<Vec<Unindexed>> {
             Ok(optional_json(row, "unindexed")?.unwrap_or_default())
         }
