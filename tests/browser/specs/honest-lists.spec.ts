@@ -121,8 +121,8 @@ test("Home and a run say so where they looked at a part of the runs", async ({ p
   const made = await workflow(server, "Holds", { wait: step("$.flow.suspend(3_600_000);") });
   await flood(server, made, "paused", (n) => ({ n }));
   await page.goto("/");
-  await expect(page.getByText(/^(Needs attention:)?.*\b100 runs or more wait for a person/)).toBeVisible();
-  await expect(page.getByRole("region", { name: "Key figures" })).toContainText("100 or more wait for a person");
+  await expect(page.getByText(/^(Needs attention:)?.*\b100 runs or more are waiting for a person/)).toBeVisible();
+  await expect(page.getByRole("region", { name: "Key figures" })).toContainText("100 or more waiting for a person");
 
   const emits = await workflow(server, "Emits many", { one: step(`for (let n = 0; n < ${MANY}; n += 1) $.send.emit({ raw_event: { n } });`) });
   const listener = await workflow(server, "Listens to many", { one: step("return 1;") });

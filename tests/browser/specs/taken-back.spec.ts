@@ -14,7 +14,7 @@ test("a run is cancelled once that is confirmed, by a key too", async ({ page, s
   const asks = page.getByRole("dialog", { name: "Cancel 1 run?" });
   await expect(page.getByRole("button", { name: "Cancel run…" })).toBeVisible();
   await page.keyboard.press("c");
-  await expect(asks).toContainText("1 run of Waits for a word is waiting");
+  await expect(asks).toContainText("1 run of Waits for a word waits, queued or paused");
   await expectAccessible(page);
   await asks.getByRole("button", { name: "Keep running" }).click();
   await expect(asks).toHaveCount(0);
@@ -95,7 +95,7 @@ test("deletes and ends that fail say so, and so does their undo", async ({ page,
   await workflow(server, "Heard", { one: step("return 1;") });
   const autos = async () => (await server.call<{ listener_id: string }[]>("GET", "/auto_subscriptions")).filter((each) => each.listener_id === webhook.id).length;
   await page.goto("/listeners");
-  const end = page.getByRole("button", { name: "End: Ledger listens to new workflows and sources" });
+  const end = page.getByRole("button", { name: "Remove: Ledger listens to new workflows and sources" });
   await page.route("**/v1/auto_subscriptions/*", (route) => route.fulfill(FAULT));
   await end.click();
   await expect(page.getByText("Nothing was changed")).toBeVisible();
@@ -108,7 +108,7 @@ test("deletes and ends that fail say so, and so does their undo", async ({ page,
   expect(await autos()).toBe(1);
 
   // That of the workflow, which the automatic one made.
-  await page.getByRole("button", { name: "End: Ledger listens to Heard" }).click();
+  await page.getByRole("button", { name: "Remove: Ledger listens to Heard" }).click();
   await page.route("**/v1/subscriptions*", (route) => (route.request().method() === "POST" ? route.fulfill(FAULT) : route.fallback()));
   await page.getByRole("button", { name: "Undo" }).first().click();
   await expect(page.getByText("Ledger was not restored")).toBeVisible();
