@@ -274,7 +274,7 @@ async fn what_fails_leaves_the_others_applied_and_is_told() {
     let done = shell.run(&["apply", "shop", "--yes"]);
     let told = done.fails(1);
     assert!(
-        told.contains("✗ sources/tick: the environment has no `TICK_TOKEN`")
+        told.contains("✗ sources/tick: the environment variable `TICK_TOKEN`")
             && told.contains("created workflows/third")
             && told.contains("1 of 4 were done; 3 failed"),
         "{told}"

@@ -92,7 +92,7 @@ async fn what_a_server_that_stood_still_had_under_way_is_counted_once_and_in_ord
     pair.a.thaw();
     let_on(first).await;
     // Where the second server had claimed the run, it is the one whose lease was ended.
-    const FENCED: &str = "could not be settled by this attempt";
+    const FENCED: &str = "was not settled by this attempt";
     tokio::select! {
         () = pair.a.until_log(FENCED) => {}
         () = pair.b.until_log(FENCED) => {}

@@ -73,8 +73,7 @@ async fn a_folder_is_deployed_pulled_and_compared() {
     // Files that are there and say otherwise are not written over.
     let refused = shell.run(&["workflows", "pull", "mails", "--to", "a"]).fails(1);
     assert!(
-        refused.contains("lib/word.mjs` is there and is not the same")
-            && refused.contains("--force"),
+        refused.contains("lib/word.mjs` exists with other content") && refused.contains("--force"),
         "{refused}"
     );
     assert!(shell.read("a/workflow.yaml") == WORKFLOW, "nothing was written");
@@ -368,7 +367,7 @@ async fn a_file_says_who_may_call_and_keeps_the_secret_out_of_itself() {
         shell
             .run(&["workflows", "deploy", "w"])
             .fails(1)
-            .contains("the environment has no `ORDER_TOKEN`")
+            .contains("the environment variable `ORDER_TOKEN`")
     );
     let mut command = shell.command(&["workflows", "deploy", "w", "--json"]);
     let output = command.env("ORDER_TOKEN", "s3cret-token").output().expect("runs");

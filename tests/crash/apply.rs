@@ -40,7 +40,8 @@ async fn what_a_kill_broke_off_is_applied_by_the_next() {
         assert_eq!(said(&url).await, then);
         let told = shell.run(&["apply", "shop", "--yes"]);
         assert!(
-            told.stderr.contains("not applied to its end") && told.stderr.contains("1 to update"),
+            told.stderr.contains("its last apply did not finish")
+                && told.stderr.contains("1 to update"),
             "{told:?}"
         );
         assert_eq!(said(&url).await, text);

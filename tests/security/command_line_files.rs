@@ -140,7 +140,8 @@ fn a_server_does_not_decide_where_the_command_line_writes() {
     shell.write(&[("w/mine.mjs", "mine")]);
     let said = run(&shell, &peer.url, &["workflows", "pull", "p_x"]).fails(1);
     assert!(
-        said.contains("not known as the folder of the workflow `p_x`") && said.contains("--to w"),
+        said.contains("not known to be the folder of the workflow `p_x`")
+            && said.contains("--to w"),
         "{said}"
     );
     assert_eq!(names_below(&shell.path("w")), ["mine.mjs"]);

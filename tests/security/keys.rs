@@ -330,7 +330,7 @@ async fn a_connection_that_was_begun_ends_with_its_key() {
     assert_eq!(answer(server.raw(Method::POST, "/v1/oauth/revoke").json(&form)).await.status, 200);
     let refused = come_back(&state).await;
     assert!(
-        refused.status == 400 && refused.text.contains("is not taken any more"),
+        refused.status == 400 && refused.text.contains("is no longer valid"),
         "a token: {}",
         refused.text
     );
@@ -341,7 +341,7 @@ async fn a_connection_that_was_begun_ends_with_its_key() {
         assert_eq!(ended.status, 200, "{path}: {}", ended.text);
         let refused = come_back(&state).await;
         assert!(
-            refused.status == 400 && refused.text.contains("is not taken any more"),
+            refused.status == 400 && refused.text.contains("is no longer valid"),
             "{path}: {}",
             refused.text
         );
@@ -403,7 +403,7 @@ async fn a_connection_ends_with_its_key_while_the_provider_is_asked() {
         };
         let (page, ()) = tokio::join!(come_back, provide);
         assert_eq!(page.status, status, "{}", page.text);
-        assert_eq!(page.text.contains("is not taken any more"), is_revoked, "{}", page.text);
+        assert_eq!(page.text.contains("is no longer valid"), is_revoked, "{}", page.text);
         assert_eq!(
             server.get("/accounts").await.json["page_info"]["total_count"],
             1,

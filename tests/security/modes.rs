@@ -87,7 +87,7 @@ fn where_a_wall_is_missing_nothing_starts_unless_that_is_wanted() {
 #[tokio::test]
 async fn a_server_without_walls_warns_at_every_start_and_one_with_them_says_which_stand() {
     let mut server = Server::start_unprivileged(&["--sandbox", "off"]).await;
-    let warning = "--sandbox=off: no walls stand around components";
+    let warning = "--sandbox=off: there are no walls around components";
     assert_eq!(server.log().matches(warning).count(), 1);
     server.kill();
     server.launch().await;

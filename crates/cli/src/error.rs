@@ -31,7 +31,7 @@ pub(crate) enum CliError {
     #[error("the list `{path}` has more than {items_max} items, the limit")]
     ListTooLong { path: String, items_max: usize },
     #[error(
-        "the export has a line of more than {bytes_max} bytes, the limit; the output is incomplete"
+        "the export has a line of more than {bytes_max} bytes, the most that is read; the output is incomplete"
     )]
     LineTooLong { bytes_max: usize },
     #[error("the stream sent an event of more than {bytes_max} bytes")]
@@ -256,7 +256,7 @@ impl CliError {
             Self::NotDeployed { .. } => "`millrace workflows deploy FOLDER` does it",
             Self::NoVariable { .. } => "set it, or write the value into the file",
             Self::EmptyProject(_) => {
-                "docs/guide/workflows.md shows how a project is laid out; where nothing is to be left of one, millrace.yaml names it"
+                "docs/guide/workflows.md shows how a project is laid out; to remove all of a project, leave a folder with millrace.yaml alone"
             }
             Self::NotOurs { .. } => {
                 "give it another name in the file, or take over the existing one with --adopt"

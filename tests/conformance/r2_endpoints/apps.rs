@@ -128,13 +128,13 @@ async fn an_app_s_image_is_fetched_once_and_is_nothing_but_an_image() {
         .expect("an answer");
     assert_eq!(image.headers()["content-type"], "image/png");
     for (slug, from, says) in [
-        ("svg", format!("{}/svg", peer.url), "none of PNG, JPEG, GIF and WebP"),
+        ("svg", format!("{}/svg", peer.url), "allowed are PNG, JPEG, GIF and WebP"),
         ("gone", format!("{}/gone", peer.url), "answered with 404"),
         ("file", "file:///etc/passwd".to_owned(), "cannot be shown"),
         (
             "svg-inline",
             "data:image/svg+xml;base64,PHN2Zy8+".to_owned(),
-            "none of PNG, JPEG, GIF and WebP",
+            "allowed are PNG, JPEG, GIF and WebP",
         ),
         ("text", "data:text/html,<script>".to_owned(), "in base64"),
     ] {

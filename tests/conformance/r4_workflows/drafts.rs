@@ -311,7 +311,7 @@ async fn r4_2_a_test_runs_on_a_runs_event_and_behind_results_that_are_at_hand() 
     assert_eq!(given(&said, 2).1, json!("Z!"));
     let refused = shell.run(&["workflows", "test", "w", "--pin", "charge"]);
     assert!(
-        refused.stderr.contains("is no pin") && refused.stderr.contains("--pin"),
+        refused.stderr.contains("is not a pin") && refused.stderr.contains("--pin"),
         "{}",
         refused.stderr
     );

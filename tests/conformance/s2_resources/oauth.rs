@@ -243,7 +243,7 @@ async fn s2_7_5_an_answer_that_was_not_asked_for_connects_nothing() {
     // What came with a code once does not come again, with another.
     let again =
         answer(server.raw(Method::GET, &format!("/oauth/callback?state={state}&code=code1"))).await;
-    assert!(again.status == 400 && again.text.contains("each is good once"), "{}", again.text);
+    assert!(again.status == 400 && again.text.contains("each is valid once"), "{}", again.text);
     assert_eq!(server.get("/accounts").await.json["page_info"]["total_count"], 0);
     assert_eq!(
         server.post("/accounts/connect", &json!({ "app": "stripe" })).await.refusal(),
@@ -329,7 +329,9 @@ async fn s2_7_5_who_waits_for_somebody_at_a_provider_is_told_how_it_ended() {
     }
     // What comes a second time, or late, changes nothing of it.
     for state in [&state, &of_declined] {
-        assert!(back(format!("state={state}&code=code2")).await.text.contains("each is good once"));
+        assert!(
+            back(format!("state={state}&code=code2")).await.text.contains("each is valid once")
+        );
     }
     assert_eq!(server.get(&agreed).await.data(), connected);
     server.set_clock(NOON + 900_001);

@@ -369,7 +369,7 @@ mod tests {
         for ending in ["ts", "js"] {
             let other = format!("sources/x.{ending}");
             let text = twice(&[("sources/x.mjs", ""), (other.as_str(), "")]);
-            assert!(text.contains("stands beside it; keep one of them"), "{text}");
+            assert!(text.contains("is beside it; keep one of them"), "{text}");
             twice(&[("sources/x.mjs", ""), (other.as_str(), ""), ("sources/x.yaml", "name: x\n")]);
         }
         let named =

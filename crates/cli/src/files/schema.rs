@@ -377,7 +377,7 @@ mod tests {
                 "steps:\n  - namespace: a\n    code: x\n    component_key: y\n",
                 "line 2: `steps[0]` takes exactly one of code_file, code, component_key, component_id; it has code and component_key",
             ),
-            ("steps: {}\n", "line 1: `steps` is an object; it is to be a list"),
+            ("steps: {}\n", "line 1: `steps` is an object; it must be a list"),
             (
                 "steps: []\nsettings:\n  timeout_ms: soon\n",
                 "line 3: `settings.timeout_ms` is a text; allowed are 1 to 750000, or false",

@@ -348,7 +348,7 @@ mod tests {
                 && text.contains("line 5: a step cannot be called `trigger`"),
             "{text}"
         );
-        assert!(problem(&folder.path().join("two")).contains("`workflow.json` stands beside it"));
+        assert!(problem(&folder.path().join("two")).contains("`workflow.json` is beside it"));
         assert!(problem(&folder.path().join("gone")).contains("could not read"));
     }
 
