@@ -329,9 +329,7 @@ async fn s2_7_5_who_waits_for_somebody_at_a_provider_is_told_how_it_ended() {
     }
     // What comes a second time, or late, changes nothing of it.
     for state in [&state, &of_declined] {
-        assert!(
-            back(format!("state={state}&code=code2")).await.text.contains("each is valid once")
-        );
+        assert!(back(format!("state={state}&code=code2")).await.text.contains("is valid once"));
     }
     assert_eq!(server.get(&agreed).await.data(), connected);
     server.set_clock(NOON + 900_001);
