@@ -132,14 +132,14 @@ function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): 
       tab: "error",
       name: "Error",
       content: (
-        <div className="scroll">
+        <section className="scroll" tabIndex={0} aria-label="Error">
           <ErrorPanel
             run={run}
             error={run.error}
             step={planned}
             seen={<SeenBefore run={run} error={run.error} />}
           />
-        </div>
+        </section>
       ),
     });
   }
