@@ -90,7 +90,7 @@ impl Fixture {
         let stem = component.rsplit_once('.').map_or(component, |(stem, _)| stem);
         let path = folder.join(format!("{stem}.fixture.json"));
         match std::fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str(&text).map(Some).with_context(|| {
+            Ok(text) => millrace_model::json::from_str(&text).map(Some).with_context(|| {
                 format!("the fixture `{}` is not of the expected form", path.display())
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -122,7 +122,8 @@ impl EffectSink for Collect {
     fn effect(&self, effect: Effect) {
         let Ok(mut did) = self.0.lock() else { return };
         let value = |raw: Option<Box<serde_json::value::RawValue>>| {
-            raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(Value::Null)
+            raw.and_then(|raw| millrace_model::json::from_str(raw.get()).ok())
+                .unwrap_or(Value::Null)
         };
         match effect {
             Effect::Emit { event, meta } => {
@@ -133,7 +134,7 @@ impl EffectSink for Collect {
             }
             Effect::Respond(response) => {
                 let body = String::from_utf8_lossy(&response.body).into_owned();
-                let body = serde_json::from_str(&body).unwrap_or(Value::from(body));
+                let body = millrace_model::json::from_str(&body).unwrap_or(Value::from(body));
                 did.responds.push(json!({ "status": response.status, "body": body }));
             }
             _ => {}
@@ -265,7 +266,7 @@ async fn answer(mut stream: TcpStream, now: &Mutex<Now>) -> Option<()> {
     }
     let (method, url) =
         (head.split(' ').next().unwrap_or("GET").to_owned(), header(MEANT).unwrap_or_default());
-    let body: Value = serde_json::from_slice(&bytes[body_at..]).unwrap_or_default();
+    let body: Value = millrace_model::json::from_slice(&bytes[body_at..]).unwrap_or_default();
     let found = {
         let mut now = now.lock().ok()?;
         let at = now.left.iter().position(|exchange| exchange.answers(&method, &url, &body));

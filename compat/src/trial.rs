@@ -190,7 +190,7 @@ impl Workbench {
                 )
                 .await;
             let ended = match outcome.result {
-                Ok(done) => Ok(serde_json::from_str(done.result.get())?),
+                Ok(done) => Ok(millrace_model::json::from_str(done.result.get())?),
                 Err(failure) => Err(format!("{}: {}", failure.code, failure.message)),
             };
             let did = sink.0.lock().map(|mut did| std::mem::take(&mut *did)).unwrap_or_default();
@@ -267,7 +267,7 @@ impl Workbench {
         let done = outcome
             .result
             .map_err(|failure| not_loaded(format!("{}: {}", failure.code, failure.message)))?;
-        let manifest = serde_json::from_str(done.result.get())
+        let manifest = millrace_model::json::from_str(done.result.get())
             .map_err(|e| not_loaded(format!("its definition is not of the expected form: {e}")))?;
         Ok((manifest, bundle.code, packages))
     }

@@ -33,7 +33,7 @@ test("lists of components, registries, apps, accounts, listeners, webhooks, stor
     ["/settings/oauth-clients", /clients/i],
     ["/settings/audit", /audit/i],
     ["/settings/notifications", "Error mail"],
-    ["/settings/retention", "History"],
+    ["/settings/retention", "Retention"],
   ];
   for (const width of [1440, 380]) {
     await page.setViewportSize({ width, height: 800 });
