@@ -28,7 +28,7 @@ fn objects() -> [String; 4] {
     [
         format!(r#"{{"{NUMBER}":"1.5"}}"#),
         format!(r#"{{"{RAW}":"[1]"}}"#),
-        format!(r#"{{"\u0024serde_json::private::Raw\u0056alue":"[1]"}}"#),
+        r#"{"\u0024serde_json::private::Raw\u0056alue":"[1]"}"#.to_owned(),
         hidden(50),
     ]
 }

@@ -37,7 +37,7 @@ test("a registry says what its last update could not index, is updated with an a
   const chosen = page.waitForEvent("filechooser");
   await page.getByRole("button", { name: "Upload an archive" }).click();
   await (await chosen).setFiles({ name: "tree.tar.gz", mimeType: "application/gzip", buffer: archive() });
-  await expect(page.getByText("ours is updated")).toBeVisible();
+  await expect(page.getByText("ours was updated")).toBeVisible();
   await expect(page.getByText("Update failed")).toHaveCount(0);
 
   await page.goto("/components");

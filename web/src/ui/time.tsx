@@ -1,6 +1,6 @@
 /** Relative times, which follow one clock; the exact time is shown on hover and focus. */
 
-import { useState, useSyncExternalStore } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { ago, exact, minuteOrDay } from "./format";
 import { Tip } from "./tip";
 
@@ -52,8 +52,14 @@ export function Until({ at }: { at: number }) {
 /** Its tip is made once the pointer is there: lists have many times, and a tip costs most of a row. */
 function Time({ at, says }: { at: number; says: string }) {
   const [isPointedAt, setPointedAt] = useState(false);
+  const element = useRef<HTMLTimeElement>(null);
+  // The element that has the tip is another one, which the pointer has not entered.
+  useEffect(() => {
+    if (isPointedAt) element.current?.dispatchEvent(new MouseEvent("mouseenter"));
+  }, [isPointedAt]);
   const time = (
     <time
+      ref={element}
       className="num nowrap"
       dateTime={new Date(at).toISOString()}
       onPointerEnter={isPointedAt ? undefined : () => setPointedAt(true)}
