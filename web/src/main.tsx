@@ -16,6 +16,7 @@ import { queryClient, router } from "./router";
 import { check, found, lost, whenFound } from "./shell/connection";
 import { sessionQuery } from "./shell/session";
 import { NonceContext } from "./ui/nonce";
+import { TIP_DELAY_MS } from "./ui/tip";
 import { Toasts } from "./ui/toast";
 
 whenFound(() => {
@@ -58,7 +59,7 @@ createRoot(root).render(
   <StrictMode>
     <CSPProvider nonce={nonce} disableStyleElements>
       <QueryClientProvider client={queryClient}>
-        <Tooltip.Provider delay={400} closeDelay={0}>
+        <Tooltip.Provider delay={TIP_DELAY_MS} closeDelay={0}>
           <NonceContext value={nonce}>
             <Toasts>
               <RouterProvider router={router} />

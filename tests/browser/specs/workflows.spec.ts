@@ -69,7 +69,7 @@ test("a workflow is made, broken, mended, deployed, called and rolled back", asy
   await page.getByRole("button", { name: "Deploy", exact: true }).click();
   await expect(page.getByText("v1 live")).toBeVisible();
   await page.getByRole("navigation", { name: "Trigger and steps" }).getByRole("button", { name: "HTTP request" }).click();
-  const address = await page.getByLabel("URL").textContent();
+  const address = await page.getByLabel("URL", { exact: true }).textContent();
   expect(address).toMatch(/^http:\/\/127\.0\.0\.1/);
   await expect(page.getByText(`curl ${address}`)).toBeVisible();
   await expectAccessible(page);

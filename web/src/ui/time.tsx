@@ -1,8 +1,8 @@
 /** Relative times, which follow one clock; the exact time is shown on hover and focus. */
 
-import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useRef, useState, useSyncExternalStore } from "react";
 import { ago, exact, minuteOrDay } from "./format";
-import { Tip } from "./tip";
+import { TipAt } from "./tip";
 
 const TICK_MS = 10_000;
 
@@ -51,21 +51,20 @@ export function Until({ at }: { at: number }) {
 
 /** Its tip is made once the pointer is there: lists have many times, and a tip costs most of a row. */
 function Time({ at, says }: { at: number; says: string }) {
+  const place = useRef<HTMLTimeElement>(null);
   const [isPointedAt, setPointedAt] = useState(false);
-  const element = useRef<HTMLTimeElement>(null);
-  // The element that has the tip is another one, which the pointer has not entered.
-  useEffect(() => {
-    if (isPointedAt) element.current?.dispatchEvent(new MouseEvent("mouseenter"));
-  }, [isPointedAt]);
-  const time = (
-    <time
-      ref={element}
-      className="num nowrap"
-      dateTime={new Date(at).toISOString()}
-      onPointerEnter={isPointedAt ? undefined : () => setPointedAt(true)}
-    >
-      {says}
-    </time>
+  return (
+    <>
+      <time
+        ref={place}
+        className="num nowrap"
+        dateTime={new Date(at).toISOString()}
+        onPointerEnter={() => setPointedAt(true)}
+        onPointerLeave={() => setPointedAt(false)}
+      >
+        {says}
+      </time>
+      {isPointedAt && <TipAt anchor={place} text={exact(at)} onClose={() => setPointedAt(false)} />}
+    </>
   );
-  return isPointedAt ? <Tip text={exact(at)}>{time}</Tip> : time;
 }

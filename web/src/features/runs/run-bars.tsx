@@ -102,6 +102,8 @@ function SearchRuns({ q, onSearch }: { q: string; onSearch: (q: string) => void 
       onSubmit={(event) => {
         event.preventDefault();
         onSearch(text.trim());
+        // The keys of the list are next.
+        field.current?.blur();
       }}
     >
       <Search
