@@ -83,7 +83,7 @@ test("'hours of edits gone after a refresh': every kind of edit is kept while th
   await server.start();
   const next = await page.context().newPage();
   await next.goto(`/workflows/${made.id}/edit?step=first`);
-  const take = next.getByRole("button", { name: "Restore" });
+  const take = next.getByRole("button", { name: "Restore", exact: true });
   await expect(editor(next, "first").filter({ hasText: "closed with it" }).or(take).first()).toBeVisible();
   if (await take.isVisible()) await take.click();
   await expect(editor(next, "first")).toContainText("closed with it");
