@@ -72,7 +72,7 @@ async fn an_answer_is_taken_once_and_of_the_browser_that_began_alone() {
     let mut again = Browser { cookie: Some(pending) };
     let replayed = oidc::finish(&server, &mut again, &right).await;
     assert_eq!(replayed.refusal(), (422, "invalid_state"));
-    assert!(replayed.text.contains("came before"), "{}", replayed.text);
+    assert!(replayed.text.contains("was used before"), "{}", replayed.text);
     assert!(!server.log().contains(SECRET));
 }
 
