@@ -1,6 +1,6 @@
-//! Names of fields that `serde_json` keeps to itself, where a dependency turns that on. An object
-//! with one of them is read as a number, or its text is read as JSON with a new count of levels,
-//! whoever wrote it: so text with such a name is refused before it is read.
+//! Names of fields that `serde_json` reserves, where a dependency turns that on. It reads an object
+//! with one of them as a number, or reads its text as JSON with a new count of levels. Text with
+//! such a name comes from outside, and is refused before it is read.
 
 use memchr::memmem;
 use serde::de::Error as _;
