@@ -272,6 +272,17 @@ impl CliError {
         Some(hint.to_owned())
     }
 
+    /// What to do next, where a project's file and no flag gives the values.
+    pub(crate) fn hint_in_file(&self, path: &str) -> Option<String> {
+        match self {
+            Self::Refused { details, .. } if to_give(details).next().is_some() => {
+                let names: Vec<_> = to_give(details).map(|(prop, _)| format!("`{prop}`")).collect();
+                Some(format!("give {} under `props` in {path}", names.join(", ")))
+            }
+            _ => self.hint(),
+        }
+    }
+
     /// A word for programs: the server's, else whose it is.
     pub(crate) fn code(&self) -> &str {
         match self {
@@ -322,8 +333,13 @@ pub(crate) fn prop_problems(details: &Value) -> Vec<(&str, &str)> {
         .collect()
 }
 
+/// Those of them that are to be given: what the component does not have is not.
+fn to_give(details: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let problems = prop_problems(details).into_iter();
+    problems.filter(|(_, problem)| !problem.starts_with("the component has no prop"))
+}
+
 fn missing_props(details: &Value) -> Option<String> {
-    let props = prop_problems(details).into_iter();
     let is = |problem: &str, words: &[&str]| words.iter().any(|word| problem.contains(word));
     let flag = |(prop, problem): (&str, &str)| match problem {
         of if is(of, &["`millrace accounts ", "authProvisionId"]) => format!("--prop {prop}=apn_…"),
@@ -346,11 +362,7 @@ fn missing_props(details: &Value) -> Option<String> {
         }
         _ => format!("--prop {prop}=VALUE"),
     };
-    // What the component does not have is not to be given.
-    let flags: Vec<String> = props
-        .filter(|(_, problem)| !problem.starts_with("the component has no prop"))
-        .map(flag)
-        .collect();
+    let flags: Vec<String> = to_give(details).map(flag).collect();
     (!flags.is_empty()).then(|| format!("give {}", flags.join(" ")))
 }
 

@@ -206,6 +206,9 @@ impl UnderWay {
     /// Takes a frame that names this call.
     pub(crate) fn frame(&mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
         if let Some(over) = self.over_limits(&frame, bytes)? {
+            if matches!(frame, FromHost::Respond { .. }) {
+                self.sink.effect(Effect::Respond(too_large_to_send()));
+            }
             return Ok(over);
         }
         let owned = |raw: &RawValue| raw.to_owned();
@@ -342,7 +345,7 @@ impl UnderWay {
 
     fn too_large(&self) -> CallFailure {
         self.payload_too_large(format!(
-            "the results, exports and emitted events of the run have more than {} bytes in all, the limit; keep large data outside and pass on where it is",
+            "the results, exports, emitted events and answer of the run have more than {} bytes in all, as JSON, the limit; keep large data outside and pass on where it is",
             self.result_bytes_max
         ))
     }
@@ -355,6 +358,18 @@ impl UnderWay {
             message,
             namespace: self.step(),
         }
+    }
+}
+
+/// Answer to a client whose own would be larger than a run may leave: it did answer, so it is not
+/// told that it did not (reference 4).
+fn too_large_to_send() -> HttpResponse {
+    let text = "The answer of the run is larger than its limit; the run's error says more";
+    HttpResponse {
+        status: 500,
+        headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())],
+        body: Bytes::from_static(text.as_bytes()),
+        immediate: false,
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) async fn apply(client: &Client, show: Show, apply: Apply) -> Result<(
             ))),
             Err(error) => {
                 printer::note(printer::red("✗").and(&format!(" {}: {error}", item.path)));
-                if let Some(hint) = error.hint() {
+                if let Some(hint) = error.hint_in_file(&item.path) {
                     printer::note(&format!("  hint: {hint}"));
                 }
                 failed.insert(key(item), error.to_string());

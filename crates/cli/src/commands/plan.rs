@@ -100,17 +100,27 @@ pub(super) fn plan<'a>(
         {
             (item.action, item.reason) = (Action::Update, reason);
         }
-        kept.extend(sources.iter().filter(|source| own.keeps(file, source)).map(id_of));
+        let keeps = sources.iter().filter(|source| own.keeps(file, source));
+        kept.extend(keeps.map(|source| (id_of(source), path.as_str())));
         plan.push(Item { local: Local::Workflow(file), ..item });
     }
     for (kind, there) in [(Kind::Workflow, workflows), (Kind::Source, sources)] {
         let left = there.iter().filter_map(|record| left_over(project, kind, there, record, apply));
-        // The sources of triggers go with their workflows.
-        let is_here = |item: &Item<'_>| {
-            plan.iter().any(|i| i.id() == item.id())
-                || item.id().is_some_and(|id| kept.contains(&id))
+        let is_here = |item: &Item<'_>| plan.iter().any(|i| i.id() == item.id());
+        let kept_by = |item: &Item<'_>| {
+            kept.iter().find(|(id, _)| item.id() == Some(*id)).map(|(_, workflow)| *workflow)
         };
-        let left: Vec<_> = left.filter(|item| !is_here(item)).collect();
+        let left = left.filter(|item| !is_here(item)).filter_map(|item| match kept_by(&item) {
+            // The sources of triggers go with their workflows.
+            Some(_) if item.there.as_ref().and_then(trigger_mark).is_some() => None,
+            Some(workflow) => Some(Item {
+                action: Action::Left,
+                reason: format!("it is not in the folder, and stays while {workflow} names it"),
+                ..item
+            }),
+            None => Some(item),
+        });
+        let left: Vec<_> = left.collect();
         plan.extend(left);
     }
     // A folder without its workflow file is no folder that was deleted.
@@ -362,5 +372,28 @@ mod tests {
         };
         assert_eq!(planned(true), expected(Action::Delete));
         assert_eq!(planned(false), expected(Action::Left));
+    }
+
+    #[test]
+    fn a_source_whose_file_left_is_shown_and_kept_while_a_workflow_names_it() {
+        let folder = folder_with(&[
+            ("millrace.yaml", "project: shop\n"),
+            ("workflows/a/workflow.yaml", "triggers: [{ type: source, source: tick }]\nsteps: []\n"),
+        ]);
+        let project = Project::read(folder.path()).expect("reads");
+        let made_from = json!({ "project": "shop", "path": "sources/tick", "fingerprints": {} });
+        let sources = [
+            json!({ "id": "dc_1", "name": "tick", "name_slug": "tick", "made_from": made_from }),
+        ];
+        for prune in [false, true] {
+            let apply = Apply { prune, ..Apply::default() };
+            let plan = plan(&project, &sources, &[], &apply).expect("a plan");
+            let left = plan.iter().find(|item| item.id() == Some("dc_1")).expect("is shown");
+            assert_eq!(left.action, Action::Left);
+            assert_eq!(
+                left.reason,
+                "it is not in the folder, and stays while workflows/a names it"
+            );
+        }
     }
 }

@@ -31,6 +31,20 @@ fn wrong_types_name_the_prop_the_value_and_what_is_allowed() {
 }
 
 #[test]
+fn a_number_for_a_prop_of_text_is_its_text_but_an_option_keeps_its_type() {
+    let text = |rest: Value, value: Value| check_one(def("zip", "string", rest), value);
+    assert_eq!(text(json!({}), json!(12345)), Ok(json!("12345")));
+    assert_eq!(text(json!({}), json!({ "__lv": { "label": "a", "value": 7 } })), Ok(json!("7")));
+    assert_eq!(text(json!({ "withLabel": true }), json!("7")), Ok(json!("7")));
+    for options in [json!({ "options": [1, 2] }), json!({ "remoteOptions": true })] {
+        assert_eq!(text(options, json!(2)), Ok(json!(2)));
+    }
+    let list = |rest: Value| check_one(def("ids", "string[]", rest), json!([1, "b"]));
+    assert_eq!(list(json!({})), Ok(json!(["1", "b"])));
+    assert_eq!(list(json!({ "remoteOptions": true })), Ok(json!([1, "b"])));
+}
+
+#[test]
 fn a_timer_without_a_schedule_is_refused_unless_it_is_optional() {
     let timer = |rest: Value| check_one(def("t", "$.interface.timer", rest), Value::Null);
     assert!(timer(json!({})).expect_err("is none").contains("is required"));

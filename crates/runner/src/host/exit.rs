@@ -89,6 +89,16 @@ impl ExitReason {
         Self::Exited(status, words)
     }
 
+    /// What ended a process without its first thread: itself, or we did.
+    pub(crate) fn or_headless(self) -> Self {
+        match self {
+            Self::Exited(status, _) if status.is_none_or(|s| s.signal() == Some(libc::SIGKILL)) => {
+                Self::Headless
+            }
+            told => told,
+        }
+    }
+
     /// What it means for a call that was in the process with others, `calls` in all. Whose fault it
     /// was nobody can tell: none of them is failed for it.
     pub(crate) fn failure_among(&self, calls: usize, namespace: Option<String>) -> CallFailure {
@@ -292,6 +302,20 @@ mod tests {
                 failure.message
             );
         }
+    }
+
+    #[test]
+    fn a_process_without_its_first_thread_is_told_by_its_own_end_where_it_has_one() {
+        let told = |signal, said: &str| {
+            let exit = ExitReason::of(Some(ExitStatus::from_raw(signal)), said, 64);
+            exit.or_headless().failure(None).code
+        };
+        assert_eq!(told(6, "JavaScript heap out of memory, heap limit"), "OutOfMemory");
+        assert_eq!(told(11, "terminate called after throwing"), "OutOfMemory");
+        let headless = ExitReason::of(Some(ExitStatus::from_raw(9)), "", 64).or_headless();
+        assert!(headless.failure(None).message.contains("main thread ended"));
+        let lost = ExitReason::of(None, "", 64).or_headless();
+        assert!(lost.failure(None).message.contains("main thread ended"));
     }
 
     #[test]

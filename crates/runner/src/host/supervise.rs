@@ -88,6 +88,9 @@ impl Supervisor {
                 // One that drains was loaded, or its failure to load is known, or it was killed.
                 has_loaded = self.host.drain(Why::Retired) != HostState::Loading;
                 match ended {
+                    // One that dies of its memory can lose its first thread seconds before the
+                    // rest: its own words tell better.
+                    Some(ExitReason::Headless) => self.exited(words).await.or_headless(),
                     Some(reason) => reason,
                     None => self.exited(words).await,
                 }
