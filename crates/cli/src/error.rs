@@ -46,6 +46,8 @@ pub(crate) enum CliError {
     NotConnected { app: String, why: String },
     #[error("there is no API key")]
     NoKey,
+    #[error("line {line} of `{}`: {problem}", .path.display())]
+    ConfigFile { path: PathBuf, line: usize, problem: String },
     #[error("there is no profile `{0}`")]
     NoProfile(String),
     #[error("there is no home folder for the configuration file")]
@@ -215,6 +217,9 @@ impl CliError {
             }
             Self::NoKey => {
                 "run `millrace login`, or set MILLRACE_API_KEY (and MILLRACE_URL); the first key is in credentials.json in the server's data directory"
+            }
+            Self::ConfigFile { .. } => {
+                "mend the line or remove it; `millrace login` writes a profile"
             }
             Self::NoProfile(_) => "`millrace login --profile NAME` makes one",
             Self::NoHome => "set HOME or XDG_CONFIG_HOME",

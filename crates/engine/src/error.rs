@@ -64,7 +64,7 @@ pub enum EngineError {
         details: Value,
     },
     /// No key or a wrong one.
-    #[error("the API key is missing or not valid; send `Authorization: Bearer <api key>`")]
+    #[error("the API key is missing, wrong or expired; send `Authorization: Bearer <api key>`")]
     Unauthorized,
     /// An OAuth client's id and secret that do not belong together.
     #[error(

@@ -2,6 +2,7 @@
 //! reference 2, 3).
 
 mod allowed;
+mod text;
 
 use serde_json::{Map, Value, json};
 
@@ -233,7 +234,7 @@ fn value_of(
         _ => return Ok(None),
     };
     let value = if def.app().is_some() { account_record(value) } else { value };
-    let value = if is_free_text(def) { number_as_text(value) } else { value };
+    let value = if text::is_free(def) { text::of_numbers(value) } else { value };
     check_size(def, &value)?;
     if site.evaluates(&value) {
         return Ok(Some(value));
@@ -288,21 +289,6 @@ fn account_record(value: Value) -> Value {
     match value {
         Value::String(id) if id.parse::<AccountId>().is_ok() => json!({ "authProvisionId": id }),
         Value::Array(items) => items.into_iter().map(account_record).collect(),
-        other => other,
-    }
-}
-
-/// Whether a prop takes any text: one of options keeps the value of the option, of whatever type.
-fn is_free_text(def: &PropDef) -> bool {
-    matches!(PropType::parse(&def.prop_type), (PropType::Text, _))
-        && !["options", "remoteOptions"].iter().any(|field| def.rest.contains_key(*field))
-}
-
-/// Code of a prop of text gets text, also where a command line sent a postcode as a number.
-fn number_as_text(value: Value) -> Value {
-    match value {
-        Value::Number(number) => Value::String(number.to_string()),
-        Value::Array(items) => items.into_iter().map(number_as_text).collect(),
         other => other,
     }
 }

@@ -145,7 +145,7 @@ test("'sign in, and type it all again': a session that ends offers to sign in on
   await dialog.getByRole("textbox", { name: "Event" }).focus();
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.insertText('{"typed": 1}');
-  const refusal = { error: "the API key is missing or not valid", code: "unauthorized", details: {} };
+  const refusal = { error: "the API key is missing, wrong or expired", code: "unauthorized", details: {} };
   await page.route("**/v1/**", (route) => route.fulfill({ status: 401, json: refusal }));
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(dialog.getByRole("alert")).toContainText("The session ended");

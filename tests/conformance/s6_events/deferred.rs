@@ -47,6 +47,18 @@ async fn r3_12_a_deferred_event_waits_in_the_channel_in_and_can_be_taken_back() 
 }
 
 #[tokio::test]
+async fn r3_12_an_event_whose_delivery_ts_is_no_time_is_emitted_at_once_and_the_log_says_so() {
+    let server = Server::shared().await;
+    let code = "export default { name: 'd', version: '1', run() { this.$emit({}, { id: 'a', delivery_ts: '2050-01-01' }); } };";
+    let source = server.source(code, json!({})).await;
+    server.run_now(&source, json!({})).await;
+    let now = summaries(&server, &source, "event_name=").await;
+    assert_eq!(now.len(), 1, "{now:?}");
+    let logs = server.get(&format!("/sources/{}/logs", id(&source))).await.text;
+    assert!(logs.contains("milliseconds since 1970"), "{logs}");
+}
+
+#[tokio::test]
 async fn r3_12_a_source_hears_itself_on_a_channel() {
     let server = Server::shared().await;
     let code = "export default { name: 'self', version: '1', run(event) { console.log(process.env.PD_COMPONENT);

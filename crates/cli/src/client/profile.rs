@@ -45,23 +45,39 @@ pub(crate) fn path() -> Result<PathBuf, CliError> {
     Ok(folder.or_else(home).ok_or(CliError::NoHome)?.join("millrace/config"))
 }
 
-/// INI: keys before the first section belong to the profile without a name.
-fn parse(text: &str) -> Sections {
+/// Keys of a section.
+const KEYS: [&str; 3] = ["url", "api_key", "org_id"];
+
+/// INI: keys before the first section belong to the profile without a name. An error is the number
+/// of a line and what is wrong with it, without its value: that may be a key.
+fn parse(text: &str) -> Result<Sections, (usize, String)> {
     let mut sections = Sections::new();
     let mut section = String::new();
-    let lines = text.lines().map(str::trim);
-    for line in lines.filter(|l| !l.is_empty() && !l.starts_with(['#', ';'])) {
+    for (line, number) in text.lines().map(str::trim).zip(1..) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
             name.trim().clone_into(&mut section);
             sections.entry(section.clone()).or_default();
-        } else if let Some((key, value)) = line.split_once('=') {
-            sections
-                .entry(section.clone())
-                .or_default()
-                .insert(key.trim().to_owned(), value.trim().to_owned());
+            continue;
         }
+        let (key, value) = line.split_once('=').ok_or_else(|| {
+            (number, "it is neither `NAME = VALUE`, `[PROFILE]` nor a comment".to_owned())
+        })?;
+        let key = key.trim();
+        if !KEYS.contains(&key) && !(key == USED && section.is_empty()) {
+            let allowed = format!(
+                "allowed are `{}`, and `{USED}` before the first profile",
+                KEYS.join("`, `")
+            );
+            let key = millrace_model::shown(key);
+            return Err((number, format!("there is no setting `{key}`; {allowed}")));
+        }
+        let values = sections.entry(section.clone()).or_default();
+        values.insert(key.to_owned(), value.trim().to_owned());
     }
-    sections
+    Ok(sections)
 }
 
 fn format(sections: &Sections) -> String {
@@ -79,7 +95,11 @@ fn format(sections: &Sections) -> String {
 
 fn read(path: &Path) -> Result<Sections, CliError> {
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(parse(&text)),
+        Ok(text) => parse(&text).map_err(|(line, problem)| CliError::ConfigFile {
+            path: path.to_path_buf(),
+            line,
+            problem,
+        }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Sections::new()),
         Err(source) => Err(CliError::Read { path: path.to_path_buf(), source }),
     }
@@ -230,10 +250,22 @@ mod tests {
 
     #[test]
     fn sections_are_profiles() {
-        let sections = parse("api_key = a\n# c\n[work]\napi_key=b=\nurl = http://x\n");
+        let sections =
+            parse("api_key = a\n# c\n[work]\napi_key=b=\nurl = http://x\n").expect("reads");
         assert_eq!(sections[""]["api_key"], "a");
         assert_eq!(sections["work"]["api_key"], "b=");
-        assert_eq!(parse(&format(&sections)), sections);
+        assert_eq!(parse(&format(&sections)), Ok(sections));
+    }
+
+    #[test]
+    fn a_line_that_says_nothing_is_named_without_its_value() {
+        let wrong = |text: &str| parse(text).expect_err("is wrong");
+        let (line, problem) = wrong("url = http://x\n\napi-key = mr_secret\n");
+        assert!(line == 3 && problem.contains("no setting `api-key`"), "{line} {problem}");
+        assert!(!problem.contains("mr_secret") && problem.contains("`api_key`"), "{problem}");
+        let (line, problem) = wrong("[work]\nmr_secret\n");
+        assert!(line == 2 && !problem.contains("mr_secret"), "{line} {problem}");
+        assert_eq!(wrong("[work]\nprofile = a\n").0, 2, "it is no setting of a profile");
     }
 
     #[test]
@@ -247,7 +279,7 @@ mod tests {
 
     #[test]
     fn flags_win_over_the_profile() {
-        let sections = parse("api_key = a\n[work]\napi_key = b\nurl = http://x/\n");
+        let sections = parse("api_key = a\n[work]\napi_key = b\nurl = http://x/\n").expect("reads");
         let chosen = |profile: Option<&str>, api_key: Option<&str>| {
             let args = GlobalArgs {
                 profile: profile.map(Into::into),

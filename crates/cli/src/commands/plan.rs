@@ -378,13 +378,15 @@ mod tests {
     fn a_source_whose_file_left_is_shown_and_kept_while_a_workflow_names_it() {
         let folder = folder_with(&[
             ("millrace.yaml", "project: shop\n"),
-            ("workflows/a/workflow.yaml", "triggers: [{ type: source, source: tick }]\nsteps: []\n"),
+            (
+                "workflows/a/workflow.yaml",
+                "triggers: [{ type: source, source: tick }]\nsteps: []\n",
+            ),
         ]);
         let project = Project::read(folder.path()).expect("reads");
         let made_from = json!({ "project": "shop", "path": "sources/tick", "fingerprints": {} });
-        let sources = [
-            json!({ "id": "dc_1", "name": "tick", "name_slug": "tick", "made_from": made_from }),
-        ];
+        let sources =
+            [json!({ "id": "dc_1", "name": "tick", "name_slug": "tick", "made_from": made_from })];
         for prune in [false, true] {
             let apply = Apply { prune, ..Apply::default() };
             let plan = plan(&project, &sources, &[], &apply).expect("a plan");

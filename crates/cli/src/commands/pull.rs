@@ -1,18 +1,22 @@
 //! `workflows pull`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use millrace_model::own_files::bytes_of;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::{Client, Kind};
 use crate::error::CliError;
 use crate::files::manifests;
 use crate::files::names::{self, WORKFLOW_FILE};
+use crate::files::yaml::Document;
 use crate::terminal::printer::{self, Show};
+use crate::workflow::diff::differences;
+use crate::workflow::file::{self, WorkflowFile};
+use crate::workflow::ids;
 use crate::workflow::served::Served;
-use crate::workflow::{file, ids};
 
 /// Writes the version that is live as a folder. Without `force` a file that is there and not the
 /// same stops it before anything is written.
@@ -40,7 +44,10 @@ pub(super) async fn pull(
     if let Some(name) = served.variable() {
         return Err(CliError::ServedVariable { name });
     }
-    let files = served.files();
+    let mut files = served.files();
+    if !force && says_the_same(&folder, &served, &files) {
+        files.remove(WORKFLOW_FILE);
+    }
     for (path, text) in &files {
         let full = place(&folder, path, text)?;
         let differs = written(path, &full, text)
@@ -65,7 +72,7 @@ pub(super) async fn pull(
             "the secret `{secret}` is not in the folder: the server never shows it"
         ));
     }
-    let paths: Vec<&String> = files.keys().collect();
+    let paths: Vec<String> = served.files().into_keys().collect();
     if show.json {
         return printer::data(&json!({ "folder": folder, "files": paths }).to_string());
     }
@@ -73,6 +80,20 @@ pub(super) async fn pull(
         printer::data(&folder.join(path).display().to_string())?;
     }
     Ok(())
+}
+
+/// Whether the folder's workflow file says what is live: then it keeps its author's form and
+/// comments.
+fn says_the_same(folder: &Path, served: &Served, files: &BTreeMap<String, String>) -> bool {
+    let path = folder.join(WORKFLOW_FILE);
+    let Ok(local) = WorkflowFile::read(&path) else { return false };
+    let live = files.get(WORKFLOW_FILE).map(|text| Document::parse(&path, text));
+    let Some(Ok(live)) = live else { return false };
+    let code_files = |steps: &Value| -> Vec<Value> {
+        steps.as_array().into_iter().flatten().map(|step| step["code_file"].clone()).collect()
+    };
+    code_files(&local.value["steps"]) == code_files(&live.value["steps"])
+        && differences(&local, served).iter().all(|difference| difference.file != WORKFLOW_FILE)
 }
 
 /// Where a file is written that the server names.

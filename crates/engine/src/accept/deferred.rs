@@ -30,6 +30,15 @@ pub(crate) fn put_off_until(meta: &Map<String, Value>, at: Timestamp) -> Option<
     (until > at).then_some(until)
 }
 
+/// What is wrong with a `delivery_ts` that is no time: its event is emitted at once.
+pub(crate) fn no_time(meta: &Map<String, Value>) -> Option<String> {
+    let given = meta.get("delivery_ts").filter(|given| !given.is_null() && !given.is_number())?;
+    Some(format!(
+        "`delivery_ts` of an event is `{}`, and has to be a number, milliseconds since 1970: the event was emitted at once",
+        millrace_model::shown(&given.to_string())
+    ))
+}
+
 impl Engine {
     /// The event as it waits in `$in`; `metadata` is the event's own.
     pub(crate) fn waiting_event(
@@ -142,5 +151,9 @@ mod tests {
         for none in [json!(null), json!("1700000000001"), json!({}), json!(-1)] {
             assert_eq!(check(none), None);
         }
+        let told =
+            |value: Value| no_time(json!({ "delivery_ts": value }).as_object().expect("an object"));
+        assert_eq!((told(json!(null)), told(json!(5)), no_time(&Map::new())), (None, None, None));
+        assert!(told(json!("2026-01-01")).is_some_and(|text| text.contains("`\"2026-01-01\"`")));
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use millrace_model::dedupe::{Candidate, dedupe};
 use millrace_model::event::Event;
 use millrace_model::ids::WebhookId;
-use millrace_model::run::{Context, NewRun, Start};
+use millrace_model::run::{Context, LogLevel, LogLine, NewRun, Start};
 use millrace_model::source::Owner;
 use millrace_model::subscription::{ERRORS, LOGS, check_channel};
 use millrace_store::{Effects, SHARED_EVENT_BYTES_MIN, SourceChange};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::accept::deferred::put_off_until;
+use crate::accept::deferred::{no_time, put_off_until};
 use crate::run::context::Origin;
 use crate::run::execute::Held;
 use crate::run::program::SourceProgram;
@@ -48,6 +48,10 @@ impl Engine {
             let meta = meta_of(emit.meta.as_deref());
             if self.refuse_channel(effects, &channel_of(&meta)) {
                 continue;
+            }
+            if let Some(text) = no_time(&meta) {
+                let (at, level) = (emit.at, LogLevel::Warn);
+                effects.logs.push(LogLine { at, level, text, step: None });
             }
             let payload =
                 emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());

@@ -107,7 +107,9 @@ impl Accounts {
                 },
             };
             for (_, value) in items_of(value) {
+                // Credentials are given out before the step's process evaluates anything.
                 if site.evaluates(value) {
+                    errors.push(refuse("(an expression)"));
                     continue;
                 }
                 let Some(id) = named(value) else {
