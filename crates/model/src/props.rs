@@ -16,8 +16,6 @@ use crate::shown;
 /// Static text of a value (spec 8).
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 
-/// Names of props that one error lists.
-const NAMES_SHOWN: usize = 50;
 /// Props that values may be given for at once.
 pub const PROPS_MAX: usize = 5_000;
 
@@ -168,24 +166,14 @@ pub fn check(
 /// Values for props that the definitions do not have.
 pub fn unknown(defs: &[PropDef], given: &Map<String, Value>) -> Vec<PropError> {
     let is_unknown = |name: &&String| defs.iter().all(|def| def.name != **name);
-    let error = |name: &String| PropError::Unknown { name: shown(name), known: names_of(defs) };
+    let error =
+        |name: &String| PropError::Unknown { name: shown(name), known: allowed::names(defs) };
     given.keys().filter(is_unknown).map(error).collect()
 }
 
 /// The error of a prop without a value.
 pub fn missing(def: &PropDef) -> PropError {
     PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() }
-}
-
-/// The names that an error lists.
-fn names_of(defs: &[PropDef]) -> String {
-    let names: Vec<_> =
-        defs.iter().take(NAMES_SHOWN).map(|def| format!("`{}`", shown(&def.name))).collect();
-    match defs.len().checked_sub(NAMES_SHOWN) {
-        _ if defs.is_empty() => "none".to_owned(),
-        Some(more @ 1..) => format!("{} and {more} more", names.join(", ")),
-        _ => names.join(", "),
-    }
 }
 
 fn value_of(

@@ -2,6 +2,10 @@
 
 use crate::component::PropDef;
 use crate::prop_type::PropType;
+use crate::shown;
+
+/// Names of props that one error lists.
+const NAMES_SHOWN: usize = 50;
 
 /// The allowed values; none, where every value fits.
 pub(super) fn value(prop_type: PropType, def: &PropDef) -> Option<String> {
@@ -59,6 +63,17 @@ pub(super) fn items(prop_type: PropType, def: &PropDef) -> String {
         | PropType::Db
         | PropType::Service
         | PropType::Other => format!("{name} values"),
+    }
+}
+
+/// The names that an error lists.
+pub(super) fn names(defs: &[PropDef]) -> String {
+    let names: Vec<_> =
+        defs.iter().take(NAMES_SHOWN).map(|def| format!("`{}`", shown(&def.name))).collect();
+    match defs.len().checked_sub(NAMES_SHOWN) {
+        _ if defs.is_empty() => "none".to_owned(),
+        Some(more @ 1..) => format!("{} and {more} more", names.join(", ")),
+        _ => names.join(", "),
     }
 }
 
