@@ -98,6 +98,21 @@ async fn r3_8_where_the_code_may_answer_and_does_not_the_default_answer_comes_at
 }
 
 #[tokio::test]
+async fn r3_8_who_answers_with_too_much_is_not_told_to_have_not_answered() {
+    let server = Server::shared().await;
+    let large = step("await $.respond({ status: 200, body: Buffer.alloc(7 << 20) });");
+    let workflow = one(&server, &large).await;
+    let answered = call(&server, &workflow).await;
+    assert!(answered.status == 500 && answered.text.contains("limit"), "{answered:?}");
+    let path = format!("/workflows/{}/runs", id(&workflow));
+    let run = server.get(&path).await.json["data"][0].clone();
+    assert_eq!(
+        (&run["status"], &run["error"]["code"]),
+        (&json!("failed"), &json!("PayloadTooLarge"))
+    );
+}
+
+#[tokio::test]
 async fn r3_8_an_answer_that_comes_too_late_says_so_in_the_log() {
     let server = Server::shared().await;
     // Nothing in the code shows that it answers.

@@ -267,6 +267,11 @@ async fn r4_a_step_that_lacks_values_says_so() {
     let path = format!("/workflows/{}", id(&made));
     let deployed = server.post(&format!("{path}/deploy"), &json!({})).await.data();
     assert_eq!(deployed["steps"][0]["warnings"], all);
+    // Credentials are given out before any expression has a value.
+    let expression = json!({ "authProvisionId": "{{ steps.trigger.event.account }}" });
+    let named = json!({ "steps": [step(json!({ "slack": expression }))] });
+    let refused = server.put(&path, &named).await;
+    assert_eq!((refused.status, &refused.json["code"]), (422, &json!("invalid_props")));
     // What the component says of a value stands first.
     let odd = step(json!({ "url": "{{ steps.trigger.event.url }}", "kind": "odd" }));
     let again = server.put(&path, &json!({ "steps": [odd] })).await.data();
