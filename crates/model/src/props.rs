@@ -222,7 +222,7 @@ fn value_of(
         _ => return Ok(None),
     };
     let value = if def.app().is_some() { account_record(value) } else { value };
-    let value = if text::is_free(def) { text::of_numbers(value) } else { value };
+    let value = text::of_numbers(def, value);
     check_size(def, &value)?;
     if site.evaluates(&value) {
         return Ok(Some(value));
