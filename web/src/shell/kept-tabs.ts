@@ -3,9 +3,16 @@
  * other's text. What a closed tab left is taken over by the next one that opens the same form.
  */
 
-import { KEPT, keptOf, keptUnder, moveKept, tabName } from "./kept";
+import { KEPT, keptOf, keptUnder, moveKept, newTabName, tabName } from "./kept";
 
 const LOCK = "millrace.tab.";
+const CHANNEL = "millrace.tabs";
+const WHO = "?";
+
+/** The page before a reload may hold its lock a moment longer than it is shown. */
+const RELEASE_MS = 1_000;
+/** In which other tabs answer where there are no locks. */
+const ANSWER_MS = 150;
 
 /** Tabs that are open, as far as this one knows; `undefined`: this browser does not say. */
 let open: Set<string> | undefined;
@@ -17,17 +24,46 @@ function onStored({ key, newValue }: StorageEvent): void {
   if (at !== -1) open?.add(key.slice(at + 1));
 }
 
-async function watch(): Promise<void> {
-  // Plain HTTP on another host has no locks.
-  if (!("locks" in navigator)) return;
-  open = new Set();
-  addEventListener("storage", onStored);
-  // Held as long as the page lives, by which the other tabs know that it does.
-  navigator.locks.request(LOCK + tabName(), () => new Promise(() => {})).catch(() => undefined);
+/** Holds the lock of a name as long as the page lives; whether no other page holds it. */
+function holds(name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const signal = AbortSignal.timeout(RELEASE_MS);
+    navigator.locks
+      .request(LOCK + name, { signal }, () => {
+        resolve(true);
+        return new Promise(() => {});
+      })
+      .catch(() => resolve(false));
+  });
+}
+
+async function watchLocks(known: Set<string>): Promise<void> {
+  // A duplicated tab has the name of the first, which holds it.
+  if (!(await holds(tabName()))) await holds(newTabName());
   const { held = [] } = await navigator.locks.query();
   for (const { name } of held) {
-    if (name?.startsWith(LOCK)) open.add(name.slice(LOCK.length));
+    if (name?.startsWith(LOCK)) known.add(name.slice(LOCK.length));
   }
+}
+
+/** Plain HTTP on another host has no locks: the tabs ask each other. */
+async function watchAnswers(known: Set<string>): Promise<void> {
+  const channel = new BroadcastChannel(CHANNEL);
+  channel.onmessage = ({ data }) => {
+    if (data === WHO) channel.postMessage(tabName());
+    else if (typeof data === "string") known.add(data);
+  };
+  channel.postMessage(WHO);
+  await new Promise((resolve) => setTimeout(resolve, ANSWER_MS));
+  if (known.has(tabName())) newTabName();
+}
+
+async function watch(): Promise<void> {
+  const hasLocks = "locks" in navigator;
+  if (!hasLocks && !("BroadcastChannel" in window)) return;
+  open = new Set();
+  addEventListener("storage", onStored);
+  await (hasLocks ? watchLocks(open) : watchAnswers(open));
 }
 
 /** Once the open tabs are known: nothing is taken over from one of them after that. */

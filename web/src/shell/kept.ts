@@ -49,17 +49,20 @@ export function moveKept(from: string, to: string): void {
 
 const TAB = "millrace.tab";
 
-/** A name of this tab, the same after a reload. */
+/** A name of this tab, the same after a reload. A duplicate of a tab begins with its name. */
 export function tabName(): string {
   try {
-    const had = sessionStorage.getItem(TAB);
-    if (had !== null) return had;
-    const made = Math.random().toString(36).slice(2, 10);
-    sessionStorage.setItem(TAB, made);
-    return made;
+    return sessionStorage.getItem(TAB) ?? newTabName();
   } catch {
     return "one";
   }
+}
+
+/** Gives this tab a name that no other has. */
+export function newTabName(): string {
+  const made = Math.random().toString(36).slice(2, 10);
+  sessionStorage.setItem(TAB, made);
+  return made;
 }
 
 export function forget(key: string): void {
