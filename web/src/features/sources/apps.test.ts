@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Source } from "~/api/schema";
-import { appOf } from "./apps";
+import { accountsIn, appOf } from "./apps";
 
 test("the apps of a source are those of the accounts in its values, each once", () => {
   const apps = new Map([
@@ -8,7 +8,8 @@ test("the apps of a source are those of the accounts in its values, each once", 
     ["apn_2", "GitHub"],
     ["apn_3", "Slack"],
   ]);
-  const of = (configured_props: Source["configured_props"]) => appOf({ configured_props }, apps);
+  const of = (configured_props: Source["configured_props"]) =>
+    appOf(accountsIn({ configured_props }), apps);
   expect(of({ github: { authProvisionId: "apn_1" }, repo: "north/gate" })).toBe("GitHub");
   expect(
     of({

@@ -3,16 +3,15 @@
 import { isObject, textOf } from "~/api/json";
 import type { Source } from "~/api/schema";
 
-/** Names of the apps of a source, each once. `apps`: the name of an account's app by the id of the account. */
-export function appOf(
-  { configured_props }: Pick<Source, "configured_props">,
-  apps: ReadonlyMap<string, string>,
-): string {
-  const names = Object.values(configured_props)
+/** Ids of the accounts in the values of a source, each once. */
+export function accountsIn({ configured_props }: Pick<Source, "configured_props">): string[] {
+  const ids = Object.values(configured_props)
     .flatMap((value) => (Array.isArray(value) ? value : [value]))
-    .flatMap((value) => {
-      const account = isObject(value) ? textOf(value.authProvisionId) : undefined;
-      return apps.get(account ?? "") ?? [];
-    });
-  return [...new Set(names)].join(", ");
+    .flatMap((value) => (isObject(value) ? (textOf(value.authProvisionId) ?? []) : []));
+  return [...new Set(ids)];
+}
+
+/** Names of the apps of these accounts, each once. `apps`: the name of an account's app by the id of the account. */
+export function appOf(accounts: readonly string[], apps: ReadonlyMap<string, string>): string {
+  return [...new Set(accounts.flatMap((id) => apps.get(id) ?? []))].join(", ");
 }

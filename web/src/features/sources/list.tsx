@@ -2,11 +2,11 @@
 
 import "~/ui/table.css";
 import "./list.css";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useRef } from "react";
-import { subscriptionsQuery } from "~/api/queries";
+import { accountQuery, subscriptionsQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
 import { ActLink } from "~/shell/act-link";
 import { type Column, ColumnsMenu, useColumns } from "~/shell/columns";
@@ -27,7 +27,7 @@ import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { type RowRef, VirtualRows } from "~/ui/virtual-rows";
-import { appOf } from "./apps";
+import { accountsIn, appOf } from "./apps";
 import { FindSource } from "./find";
 import { appsOfAccountsQuery, sourcesQuery } from "./queries";
 import type { SourceState } from "./states";
@@ -54,7 +54,6 @@ export function SourceList({
   const { org } = useSession();
   const sources = useInfiniteQuery(sourcesQuery);
   const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
-  const { data: apps } = useQuery(appsOfAccountsQuery);
   const field = useRef<HTMLInputElement>(null);
   const scroll = useRef<HTMLDivElement>(null);
   useShortcuts({ filter: () => field.current?.focus() });
@@ -147,12 +146,7 @@ export function SourceList({
                   const source = shown[at];
                   return (
                     source !== undefined && (
-                      <Row
-                        row={row}
-                        source={source}
-                        app={apps && appOf(source, apps)}
-                        listeners={listeners.get(source.id) ?? 0}
-                      />
+                      <Row row={row} source={source} listeners={listeners.get(source.id) ?? 0} />
                     )
                   );
                 }}
@@ -166,17 +160,7 @@ export function SourceList({
   );
 }
 
-function Row({
-  row,
-  source,
-  app,
-  listeners,
-}: {
-  row: RowRef;
-  source: Source;
-  app: string | undefined;
-  listeners: number;
-}) {
+function Row({ row, source, listeners }: { row: RowRef; source: Source; listeners: number }) {
   return (
     <tr {...row} className="tr">
       <td className="row">
@@ -185,7 +169,9 @@ function Row({
           {source.name}
         </Link>
       </td>
-      <td className="mid cut c-app">{app}</td>
+      <td className="mid cut c-app">
+        <App source={source} />
+      </td>
       <td className="cut c-state">
         {source.active ? (
           <span className="status">
@@ -218,6 +204,22 @@ function Row({
       </td>
     </tr>
   );
+}
+
+/** Apps of its accounts; an account beyond the page of the newest is asked for alone. */
+function App({ source }: { source: Source }) {
+  const { data: newest } = useQuery(appsOfAccountsQuery);
+  const accounts = accountsIn(source);
+  const beyond = accounts.filter((id) => newest?.isWhole === false && !newest.apps.has(id));
+  const others = useQueries({
+    queries: beyond.map((id) => ({ ...accountQuery(id), staleTime: 30_000 })),
+  });
+  if (newest === undefined) return null;
+  const apps = new Map(newest.apps);
+  for (const { data: account } of others) {
+    if (account !== undefined) apps.set(account.id, account.app.name);
+  }
+  return appOf(accounts, apps);
 }
 
 /** When it emitted last; a failure since then is what somebody must see. */

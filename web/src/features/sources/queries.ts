@@ -2,7 +2,7 @@
 
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "~/api/client";
-import { allOf, PAGE_MAX, pagesOf } from "~/api/queries";
+import { PAGE_MAX, pagesOf } from "~/api/queries";
 
 export const FOUND_MOST = 50;
 
@@ -51,15 +51,16 @@ export const sourcesQuery = infiniteQueryOptions({
     last.data.length < PAGE_MAX ? undefined : (last.page_info.end_cursor ?? undefined),
 });
 
-/** Names of the apps of all accounts, by the ids of the accounts. */
+/** Names of the apps of the newest accounts, by the ids of the accounts. */
 export const appsOfAccountsQuery = queryOptions({
   queryKey: ["accounts", "apps"],
   queryFn: async ({ signal }) => {
-    const include = "id,app";
-    const accounts = await allOf((page) =>
-      body(client.GET("/v1/accounts", { params: { query: { ...page, include } }, signal })),
-    );
-    return new Map(accounts.map(({ id, app }) => [id, app.name] as const));
+    const query = { limit: PAGE_MAX, include: "id,app" };
+    const accounts = await data(client.GET("/v1/accounts", { params: { query }, signal }));
+    return {
+      apps: new Map(accounts.map(({ id, app }) => [id, app.name] as const)),
+      isWhole: accounts.length < PAGE_MAX,
+    };
   },
   staleTime: 30_000,
 });
@@ -71,13 +72,19 @@ export const sourceQuery = (id: string) =>
       data(client.GET("/v1/sources/{id}", { params: { path: { id } }, signal })),
   });
 
+/** While a source has no runs, its first one is awaited. */
+const FIRST_RUN_MS = 5_000;
+
 /** Live runs of a source that ended in the last 24 hours, by how they ended. */
 export const runsOfDayQuery = (id: string) =>
   queryOptions({
     queryKey: ["source", id, "runs-of-day"],
     queryFn: ({ signal }) =>
       data(client.GET("/v1/stats/runs", { params: { query: { owner_id: id } }, signal })),
-    refetchInterval: 60_000,
+    refetchInterval: ({ state: { data: found } }) =>
+      found !== undefined && found.total.succeeded + found.total.failed === 0
+        ? FIRST_RUN_MS
+        : 60_000,
   });
 
 /** Versions of a source, the live one first. */

@@ -25,13 +25,13 @@ import { type Difference, differences } from "./differences";
 import { Discard } from "./draft-dialog";
 import { useLiveDeployment } from "./live-version";
 import { savedStepsOf } from "./model";
-import { deploymentQuery, groupsOfQuery } from "./queries";
+import { deploymentQuery, failingQuery } from "./queries";
 import { Rehearsal } from "./rehearsal";
 import type { Renames } from "./renames";
 import { typed } from "./typed";
 import { invalidIn } from "./unfinished";
 import { useBuilder } from "./use-builder";
-import { failingSince } from "./use-failing";
+import { useFailingSince } from "./use-failing";
 import { VersionChanges } from "./version-changes";
 
 export function DeployDialog({ onClose }: { onClose: () => void }) {
@@ -59,23 +59,19 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [then, setThen] = useState<Then>({ sends: false, finishes: false });
-  const { data: groupsNow = [] } = useQuery({
-    ...groupsOfQuery(base.id),
-    enabled: live !== undefined,
-  });
+  const groupsNow = useFailingSince(base.id, live);
   /** Of the steps that this deploy changes: what failed there may go on with the mended code. */
   const mendedIn = (groups: readonly ErrorGroup[]) =>
-    live === undefined
-      ? undefined
-      : failingSince(groups, live).find((group) =>
-          found.some(({ step, was = step, kind }) => kind === "changed" && was === group.step),
-        );
+    groups.find((group) =>
+      found.some(({ step, was = step, kind }) => kind === "changed" && was === group.step),
+    );
   /** Where replays of what failed begin: the server knows the step by its new name alone. */
   const newNameOf = (group: ErrorGroup) => found.find(({ was }) => was === group.step)?.step;
   const mendedBy = async () => {
+    if (live === undefined) return undefined;
     // Read anew: runs may have failed a moment ago. That none can be finished is no fault of the deploy.
     const groups = await queries
-      .fetchQuery({ ...groupsOfQuery(base.id), staleTime: 0 })
+      .fetchQuery({ ...failingQuery(base.id, live), staleTime: 0 })
       .catch(() => []);
     return mendedIn(groups);
   };

@@ -3,8 +3,8 @@
 import { queryOptions } from "@tanstack/react-query";
 import { body, client, data, exactData } from "~/api/client";
 import { isComponentId } from "~/api/component-id";
-import { ALL_MAX, allOf, pagesOf } from "~/api/queries";
-import type { EventSummary } from "~/api/schema";
+import { allOf, PAGE_MAX, pagesOf } from "~/api/queries";
+import type { Deployment, EventSummary } from "~/api/schema";
 
 export const FOUND_MOST = 30;
 /** As many as the menu of events has of each; its dialog has all. */
@@ -212,51 +212,51 @@ export const newestEventsQuery = (source: string, eventName: string) =>
     retry: false,
   });
 
+/** `isAtLeast`: more may be beyond the page that was read. */
+export type Counted = { n: number; isAtLeast: boolean };
+
 const OPEN = { state: "open,regressed", include: "id,workflow_id,count" };
 
-/** Open errors of each workflow. `isWhole`: all were read, so that a workflow without any has none. */
+/** Open errors of each workflow. `isWhole`: one page has them all, so that a workflow without any has none. */
 export const openErrorsQuery = queryOptions({
   queryKey: ["error-groups", "of-workflows"],
   queryFn: async ({ signal }) => {
-    const groups = await allOf((page) =>
-      body(client.GET("/v1/error_groups", { params: { query: { ...page, ...OPEN } }, signal })),
-    );
+    const query = { ...OPEN, limit: PAGE_MAX };
+    const groups = await body(client.GET("/v1/error_groups", { params: { query }, signal }));
     const counts = new Map<string, number>();
-    for (const { workflow_id, count } of groups) {
+    for (const { workflow_id, count } of groups.data) {
       if (workflow_id !== null) counts.set(workflow_id, (counts.get(workflow_id) ?? 0) + count);
     }
-    return { counts, isWhole: groups.length < ALL_MAX };
+    return { counts, isWhole: groups.data.length < PAGE_MAX };
   },
   staleTime: 5_000,
 });
 
-/** Open errors of one workflow, where those of all could not be read. */
+/** Open errors of one workflow, where those of all are too many for a page. */
 export const openErrorsOfQuery = (id: string) =>
   queryOptions({
     queryKey: ["error-groups", id, "open"],
-    queryFn: async ({ signal }) => {
-      const groups = await allOf((page) =>
-        body(
-          client.GET("/v1/workflows/{id}/error_groups", {
-            params: { path: { id }, query: { ...page, ...OPEN } },
-            signal,
-          }),
-        ),
-      );
-      return groups.reduce((sum, { count }) => sum + count, 0);
+    queryFn: async ({ signal }): Promise<Counted> => {
+      const params = { path: { id }, query: { ...OPEN, limit: PAGE_MAX } };
+      const groups = await data(client.GET("/v1/workflows/{id}/error_groups", { params, signal }));
+      const n = groups.reduce((sum, { count }) => sum + count, 0);
+      return { n, isAtLeast: groups.length === PAGE_MAX };
     },
     staleTime: 5_000,
   });
 
-/** Errors of a workflow in their groups, the last seen first. */
-export const groupsOfQuery = (id: string) =>
+/**
+ * Errors that a workflow's version still adds to: the groups that were seen since it was deployed,
+ * the last seen first.
+ */
+export const failingQuery = (id: string, live: Pick<Deployment, "id" | "created_at">) =>
   queryOptions({
-    queryKey: ["error-groups", id],
+    queryKey: ["error-groups", id, "since", live.id],
     queryFn: ({ signal }) =>
       allOf((page) =>
         body(
           client.GET("/v1/workflows/{id}/error_groups", {
-            params: { path: { id }, query: page },
+            params: { path: { id }, query: { ...page, from: live.created_at * 1_000 } },
             signal,
           }),
         ),
