@@ -66,6 +66,49 @@ test("the page of a group shows versions, days, runs and recipients, keeps a not
   await server.stop();
 });
 
+test("chosen runs of a group are replayed, by the keys and on a phone", async ({ page, server }) => {
+  const made = await workflow(server, "Chosen shelves", { find: step(`throw new RangeError("no such aisle");`) });
+  for (const shelf of ["A1", "A2", "A3"]) await send(server, made, { shelf });
+  const [group] = await server.call<Group[]>("GET", `/workflows/${made.id}/error_groups`);
+  const runs = page.getByRole("table", { name: "Runs" });
+  const checks = runs.getByRole("checkbox", { name: /^Select run_/ });
+  const bar = page.getByRole("region", { name: "Selection" });
+  const replayed = async (begin: string, many: number) => {
+    const dialog = page.getByRole("dialog", { name: begin });
+    await dialog.getByRole("button", { name: begin }).click();
+    await expect(page).toHaveURL(/\/replays\/rpl_/);
+    await expect(page.getByRole("table", { name: "Runs of the replay" }).getByRole("row").filter({ hasText: "Failed" })).toHaveCount(many);
+  };
+
+  await page.goto(`/errors/${group?.id}`);
+  await expect(checks).toHaveCount(3);
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await expect(bar).toContainText("2 selected");
+  await expect(bar).toBeInViewport({ ratio: 1 });
+  await expectAccessible(page);
+  await page.keyboard.press("r");
+  await replayed("Replay 2 runs", 2);
+
+  await page.setViewportSize({ width: 380, height: 800 });
+  await page.goto(`/errors/${group?.id}`);
+  await expect(checks.first()).toBeHidden();
+  await page.getByRole("button", { name: "Select", exact: true }).click();
+  await checks.nth(0).click();
+  await checks.nth(1).click();
+  await checks.nth(2).click();
+  await expect(bar).toContainText("3 selected");
+  await expect(bar).toBeInViewport({ ratio: 1 });
+  await expectAccessible(page);
+  await bar.getByRole("button", { name: /^Select all/ }).click();
+  await expect(bar).toContainText("All 5 selected");
+  await bar.getByRole("button", { name: "Replay…" }).click();
+  // Runs that are replays themselves are counted: they are listed, and chosen with the others.
+  await replayed("Replay up to 5 runs", 5);
+});
+
 test("deployments lie between the rows of all runs and of a source's runs", async ({ page, server }) => {
   const code = (rows: number) => `export default { name: "Counted", version: "0.1.0", props: { http: "$.interface.http" }, run() { this.$emit({ rows: ${rows} }); } };`;
   const made = await server.call<{ id: string; configured_props: { http: { endpoint_url: string } } }>("POST", "/sources", { component_code: code(1), name: "Counted shelves" });

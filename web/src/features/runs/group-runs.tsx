@@ -1,6 +1,7 @@
 /** Runs that failed with an error of one group, with the deployments between them. */
 
 import { Empty } from "~/ui/banner";
+import { SelectRuns } from "./select-runs";
 import { ShownRunsOf } from "./shown-runs";
 import { showingWords, useRunList } from "./use-run-list";
 
@@ -14,11 +15,14 @@ export function GroupRuns({ group }: { group: string }) {
   });
   return (
     <>
-      <p className="small dim pad" role="status">
-        {list.total !== undefined && list.total > 0
-          ? showingWords(list.ids.length, list.total, SAYS)
-          : ""}
-      </p>
+      <div className="row pad">
+        <p className="small dim grow" role="status">
+          {list.total !== undefined && list.total > 0
+            ? showingWords(list.ids.length, list.total, SAYS)
+            : ""}
+        </p>
+        {list.ids.length > 0 && <SelectRuns selecting={list.selecting} />}
+      </div>
       <ShownRunsOf list={list} bare says={SAYS} empty={<Empty title="Its runs were pruned." />} />
     </>
   );

@@ -1,17 +1,16 @@
 /** Bars above a list of runs: views, how many are shown, words, filters, saved views and columns. */
 
-import { ListChecks, X } from "lucide-react";
 import { useRef, useState } from "react";
 import { ColumnsMenu } from "~/shell/columns";
 import { SavedViews } from "~/shell/saved-views";
 import { useShortcuts } from "~/shell/shortcuts";
-import { Button } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { BarStatus, Segments } from "~/ui/pane";
 import { FilterBar } from "./filter-bar";
 import type { RunFilter, RunList, RunSearch } from "./run-filter";
 import { searchOf } from "./run-filter";
 import { RUN_COLUMNS } from "./run-table";
+import { type Selecting, SelectRuns } from "./select-runs";
 import { VIEW_NAMES, VIEWS } from "./views";
 
 export type Listed = RunList & {
@@ -27,7 +26,7 @@ export function RunBars({
   ofOne = false,
 }: {
   listed: Listed;
-  selecting: { on: boolean; set: (on: boolean) => void };
+  selecting: Selecting;
   /** How many are shown, of how many. */
   showing: string;
   /** They are all of one workflow or source. */
@@ -45,14 +44,7 @@ export function RunBars({
           choices={VIEW_NAMES.map((each) => [each, VIEWS[each].name] as const)}
         />
         <BarStatus>{showing}</BarStatus>
-        <Button
-          look="quiet"
-          className="only-narrow"
-          icon={selecting.on ? X : ListChecks}
-          onClick={() => selecting.set(!selecting.on)}
-        >
-          {selecting.on ? "Done" : "Select"}
-        </Button>
+        <SelectRuns selecting={selecting} />
       </div>
       <div className="bar is-filters">
         <SearchRuns q={q} onSearch={(next) => onShow({ q: next })} />
