@@ -4,9 +4,12 @@ import { expect, expectAccessible, test } from "../fixtures/test.ts";
 import { step, workflow, write } from "../fixtures/workflows.ts";
 import type { Page } from "@playwright/test";
 
-const picture = async (page: Page, name: string): Promise<void> => {
+const picture = async (page: Page, name: string, shows?: string): Promise<void> => {
   const folder = process.env["PICTURES"];
   if (folder === undefined) return;
+  // Nothing is drawn as under the pointer.
+  await page.mouse.move(720, 2);
+  if (shows !== undefined) await expect(page.getByText(shows).first()).toBeVisible();
   // News that lies over the page goes by itself.
   await expect(page.locator(".toast")).toHaveCount(0);
   await page.screenshot({ path: `${folder}/${name}.png` });
@@ -72,7 +75,7 @@ test("a source, a workflow on it, a broken step, the mend, fix and finish, and b
   await events.getByRole("button", { name: "Order 1042 of Ada Berg" }).click();
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("Ada Berg");
   await expectAccessible(page);
-  await picture(page, "source");
+  await picture(page, "source", "3 runs, none failed");
 
   // What it cannot take fails, with the reason.
   await post(endpoint, { amount: 500 });

@@ -184,7 +184,7 @@ export function Frame({
           onClick={() => setPalette(true)}
         >
           <SearchIcon className="icon is-sm" aria-hidden="true" />
-          <span className="jump-label">Search or run a command</span>
+          <span className="jump-label">Search or run…</span>
           <Keys of={shortcuts.palette.keys} />
         </button>
         <nav aria-label="Main">

@@ -5,10 +5,10 @@
 
 import "~/ui/table.css";
 import "./errors.css";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
-import { type ReactNode, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { type Owner, ownersQuery } from "~/api/queries";
 import type { ErrorGroup } from "~/api/schema";
 import { AsCommand } from "~/shell/as-command";
@@ -36,7 +36,7 @@ import { StateActs, StateHistory, StateOf } from "./group-state";
 import { DayBars, Lately } from "./lately";
 import { NoneOpen } from "./none-open";
 import { ownerOf } from "./owner";
-import { groupsQuery, SHOWN, type Shown } from "./queries";
+import { groupsQuery, openErrorsQuery, SHOWN, type Shown } from "./queries";
 import { ReplayAll } from "./replay-all";
 
 const ROW_HEIGHT = 61;
@@ -81,6 +81,7 @@ export function ErrorList({
   const scroll = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const groups = useInfiniteQuery({ ...groupsQuery(state, of), refetchInterval: ASK_MS });
+  useCountInFrame(state, of, groups.data?.pages[0]?.page_info.total_count);
   const { data: owners, isPending: areOwnersPending } = useQuery(ownersQuery);
   const columns = useColumns("errors", COLUMNS);
   const all = groups.data?.pages.flatMap((page) => page.data) ?? [];
@@ -283,6 +284,15 @@ function OwnerChip({ name, onRemove }: { name: string; onRemove: () => void }) {
       </button>
     </span>
   );
+}
+
+/** The number beside Errors in the frame is the one that the list has. */
+function useCountInFrame(state: Shown, of: string | undefined, total: number | undefined): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (state !== "open" || of !== undefined || total === undefined) return;
+    queries.setQueryData(openErrorsQuery.queryKey, total);
+  }, [queries, state, of, total]);
 }
 
 function Where({ group, owner }: { group: ErrorGroup; owner: Owner }) {
