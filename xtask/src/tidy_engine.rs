@@ -120,10 +120,10 @@ mod tests {
             ("tenants/keys.rs", "use crate::Engine;"),
             ("ctx.rs", "    let a = crate::tenants::secrets::same(a, b);"),
             ("deliver/mod.rs", "use crate::observe::traces;"),
-            ("observe/mod.rs", "use crate::run::execute::Held;"),
+            ("observe/mod.rs", "use crate::run::claimed_run::ClaimedRun;"),
             ("observe/mod.rs", "use crate::run::data_stores::DataStores;"),
             ("run/data_stores.rs", "use crate::deploy::values::PropValues;"),
-            ("run/data_stores.rs", "use crate::run::execute::Held;"),
+            ("run/data_stores.rs", "use crate::run::claimed_run::ClaimedRun;"),
             ("deploy/registries.rs", "use crate::{Engine, EngineError};"),
             ("observe/mod.rs", "use crate::{EngineError, deploy::sources};"),
         ] {

@@ -194,12 +194,12 @@ struct Inner {
     traces: observe::traces::Traces,
     /// Run slots, and the runs that wait for one.
     admission: run::admission::Admission,
-    refusals: accept::refusals::Refusals,
-    /// Runs that this node holds: renewed by the lease keeper.
-    held: Mutex<HashMap<millrace_model::ids::RunId, run::lease_guard::HeldLease>>,
+    reject_delay: accept::reject_delay::RejectDelay,
+    /// Lease table: the runs that this node executes. The lease keeper renews them.
+    leases: Mutex<HashMap<millrace_model::ids::RunId, run::lease_guard::Lease>>,
     /// Tests that this node runs, each with its stop.
     tests: Mutex<HashMap<millrace_model::ids::RunId, CancellationToken>>,
-    /// Numbers the leases that are held.
+    /// Numbers the leases.
     lease_numbers: AtomicU64,
     /// When the first of their leases may end; by a clock that was moved, sooner than the lease
     /// keeper comes.
@@ -290,8 +290,8 @@ impl Engine {
             metrics,
             traces,
             admission,
-            refusals: accept::refusals::Refusals::default(),
-            held: Mutex::default(),
+            reject_delay: accept::reject_delay::RejectDelay::default(),
+            leases: Mutex::default(),
             lease_numbers: AtomicU64::new(0),
             leases_until: AtomicI64::new(0),
             latest: AtomicI64::new(i64::MIN),
@@ -357,9 +357,9 @@ impl Engine {
         self.0.runner.shutdown().await;
         self.0.tasks.wait(Duration::from_secs(5)).await;
         let last_writes = async {
-            let held: Vec<_> = self.0.held.lock().drain().collect();
-            for (run, hold) in held {
-                if let Err(error) = self.0.store.release(&run, hold.attempt, false).await {
+            let leases: Vec<_> = self.0.leases.lock().drain().collect();
+            for (run, lease) in leases {
+                if let Err(error) = self.0.store.release(&run, lease.attempt, false).await {
                     tracing::warn!(run.id = %run, error = %error, "could not give a run back to the queue; its lease ends by itself");
                 }
             }

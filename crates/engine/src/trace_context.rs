@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 pub(crate) const HEADER: &str = "traceparent";
 
 /// A trace that somebody else began.
-pub(crate) struct Brought {
+pub(crate) struct RemoteTrace {
     id: String,
     /// The span that it goes on from.
     pub(crate) parent: String,
@@ -20,7 +20,7 @@ pub(crate) struct Brought {
     pub(crate) is_recorded: bool,
 }
 
-impl Brought {
+impl RemoteTrace {
     /// Of a trace id that [`continued`] made; None: the trace is of this server's own.
     pub(crate) fn read(trace: &str) -> Option<Self> {
         let is_id = |text: &str, length: usize| {
@@ -56,7 +56,7 @@ pub(crate) fn continued(headers: &[(String, String)]) -> Option<String> {
         255 => return None,
         _ => rest.get(..52).filter(|_| rest.len() == 52 || rest.as_bytes()[52] == b'-')?,
     };
-    Brought::read(rest).map(|_| rest.to_owned())
+    RemoteTrace::read(rest).map(|_| rest.to_owned())
 }
 
 /// What is sent with an event of a trace: it goes on from the span that all runs of the trace are
@@ -72,12 +72,12 @@ pub(crate) fn parent_of(context: &str, run: &RunId, attempt: i64) -> Option<Stri
 }
 
 fn header(trace: &str, span: &str) -> String {
-    let flags = u8::from(Brought::read(trace).is_none_or(|remote| remote.is_recorded));
+    let flags = u8::from(RemoteTrace::read(trace).is_none_or(|remote| remote.is_recorded));
     format!("00-{}-{span}-{flags:02x}", w3c_id(trace))
 }
 
 pub(crate) fn w3c_id(trace: &str) -> String {
-    Brought::read(trace)
+    RemoteTrace::read(trace)
         .map_or_else(|| hex(&Sha256::digest(trace.as_bytes())[..16]), |remote| remote.id)
 }
 

@@ -12,7 +12,7 @@ use millrace_model::source::{AppHook, Owner};
 use millrace_model::tenant::Caller;
 use serde_json::{Map, Value, json};
 
-use crate::deploy::configure::{Subject, told};
+use crate::deploy::configure::{Subject, failure_text};
 use crate::run::context::Origin;
 use crate::{Engine, EngineError};
 
@@ -130,7 +130,7 @@ impl Engine {
                         refused(format!(
                             "the prop `{}` could not say which events it listens for: {}",
                             def.name,
-                            told(&failure)
+                            failure_text(&failure)
                         ))
                     })?;
                     answer["options"]

@@ -9,8 +9,8 @@ use millrace_model::tenant::Caller;
 use millrace_store::fail_point;
 use tokio::sync::oneshot;
 
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::context::Origin;
-use crate::run::execute::Held;
 use crate::run::program::Program;
 use crate::run::sink::Responder;
 use crate::run::unstored::UnstoredRun;
@@ -77,10 +77,10 @@ impl Engine {
             return Err(EngineError::Overloaded);
         }
         let ticket = self.0.admission.admit(&run.org_id, &run.owner, bytes)?;
-        let mut held = Held::claimed_here(&run);
+        let mut claimed = ClaimedRun::accepted(&run);
         // What ends this early, be it a panic, lets go of the run: held for ever, its lease would
         // be renewed for ever.
-        let lease = self.hold(&held);
+        let lease = self.lease(&claimed);
         let stored = match &*program {
             Program::Workflow(workflow) if responder.is_some() => {
                 self.hold_back(run, &workflow.isolate)
@@ -88,17 +88,17 @@ impl Engine {
             _ => Err(Box::new(run)),
         };
         match stored {
-            Ok(unstored) => held.unstored = Some(unstored),
+            Ok(unstored) => claimed.unstored = Some(unstored),
             Err(run) => self.0.store.accept(*run, &self.0.node).await?,
         }
-        let unstored = held.unstored.clone();
+        let unstored = claimed.unstored.clone();
         let engine = self.clone();
         let to_store = unstored.clone();
         self.0.tasks.spawn(async move {
             let run = pin!(async {
                 lease.may_begin().await;
                 let slot = ticket.granted().await;
-                engine.execute(held, lease, Some(program), responder).await;
+                engine.execute(claimed, lease, Some(program), responder).await;
                 drop(slot);
             });
             engine.store_meanwhile(to_store.as_deref(), run).await;

@@ -15,7 +15,7 @@ pub(crate) mod kept_files;
 mod own_secrets;
 pub(crate) mod platform_api;
 pub(crate) mod receiving;
-pub(crate) mod refusals;
+pub(crate) mod reject_delay;
 pub(crate) mod transfer_encoding;
 pub(crate) mod uploads;
 mod webhook_secrets;
@@ -121,7 +121,7 @@ impl Engine {
             default => self.accept_and_wait(run, program, limit, default).await,
         };
         if matches!(answer, Err(EngineError::Overloaded | EngineError::QueueFull)) {
-            self.0.refusals.hold(bytes, &self.0.tasks.token()).await;
+            self.0.reject_delay.wait(bytes, &self.0.tasks.token()).await;
         }
         if let Some((context, began)) = traced {
             self.0.traces.request(

@@ -37,10 +37,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// died.
 const HIDDEN_MS: i64 = 30_000;
 /// Webhooks that are sent to at once, and those of one organization among them.
-const LANES_MAX: usize = 64;
-const LANES: Policy = Policy::fewest_held(Quotas::of(LANES_MAX).tenant(32));
-/// Deliveries to one webhook at once, and batches before another webhook may have the lane; one
-/// where others have less than their share and no lane.
+const SLOTS_MAX: usize = 64;
+const SLOTS: Policy = Policy::fewest_held(Quotas::of(SLOTS_MAX).tenant(32));
+/// Deliveries to one webhook at once, and batches before another webhook may have the slot; one
+/// where others have less than their share and no slot.
 const BATCH: u32 = 8;
 const BATCHES_MAX: u32 = 16;
 /// How long a success may take to end its answer, whose body nobody needs.
@@ -101,7 +101,7 @@ struct Dispatching {
     /// The webhooks that are being sent to.
     busy: Mutex<HashSet<WebhookId>>,
     slots: FairSemaphore<OrgId>,
-    /// Whether webhooks wait for a lane that their organizations' quotas would give them.
+    /// Whether webhooks wait for a slot that their organizations' quotas would give them.
     are_short: AtomicBool,
 }
 
@@ -109,7 +109,7 @@ impl Background for WebhookDispatcher {
     const TASK: Task = Task::WebhookDispatcher;
 
     async fn activate(&mut self, now: &Activation) -> Next {
-        if let Err(error) = self.0.open_lanes().await {
+        if let Err(error) = self.0.fill_slots().await {
             now.failed("could not look for deliveries; trying again", &error);
         }
         Next::Woken(POLL)
@@ -123,20 +123,20 @@ impl WebhookDispatcher {
             keyring: keyring.clone(),
             reach: Reach::new(ctx.config.egress.clone(), common),
             busy: Mutex::default(),
-            slots: FairSemaphore::new(LANES),
+            slots: FairSemaphore::new(SLOTS),
             are_short: AtomicBool::default(),
         }))
     }
 }
 
 impl Dispatching {
-    async fn open_lanes(self: &Arc<Self>) -> StoreResult<()> {
+    async fn fill_slots(self: &Arc<Self>) -> StoreResult<()> {
         let now = self.ctx.now();
         let expired = self.ctx.store.expire_webhook_deliveries(now, EXPIRE_MAX, EXPIRED).await?;
         if expired > 0 {
             tracing::warn!(expired, "deliveries to webhooks were given up");
         }
-        let mut due = self.ctx.store.due_webhooks(now, 2 * LANES_MAX as u32).await?;
+        let mut due = self.ctx.store.due_webhooks(now, 2 * SLOTS_MAX as u32).await?;
         due.retain(|webhook| !self.busy.lock().contains(&webhook.id));
         self.are_short.store(false, Ordering::Relaxed);
         while let Some(at) = self.slots.first_among(due.iter().map(|webhook| &webhook.org_id)) {
@@ -149,7 +149,7 @@ impl Dispatching {
             let this = self.clone();
             self.ctx.tasks.spawn(async move {
                 let id = webhook.id.clone();
-                if let Err(error) = this.serve_lane(webhook).await {
+                if let Err(error) = this.serve(webhook).await {
                     tracing::error!(webhook.id = %id, error = error_chain(&error), "could not go on with a webhook's deliveries; trying again");
                 }
                 this.busy.lock().remove(&id);
@@ -160,7 +160,7 @@ impl Dispatching {
         Ok(())
     }
 
-    async fn serve_lane(&self, webhook: Webhook) -> StoreResult<()> {
+    async fn serve(&self, webhook: Webhook) -> StoreResult<()> {
         // A secret that cannot be read fails its deliveries, each with that error.
         let sealed = Sealed::open(&self.keyring, &webhook).map_err(|error| error.to_string());
         let mut health = webhook.health;

@@ -135,7 +135,7 @@ impl Engine {
         let options = match answer {
             Ok(answer) => serde_json::from_value(answer).unwrap_or_default(),
             Err(failure) => {
-                OptionsAnswer { errors: vec![told(&failure)], ..OptionsAnswer::default() }
+                OptionsAnswer { errors: vec![failure_text(&failure)], ..OptionsAnswer::default() }
             }
         };
         Ok(OptionsAnswer { logs, ..options })
@@ -159,7 +159,7 @@ impl Engine {
         let mut answer = match answer {
             Ok(answer) => answer,
             Err(failure) => {
-                let errors = vec![told(&failure)];
+                let errors = vec![failure_text(&failure)];
                 return Ok(PropsAnswer { logs, errors, ..PropsAnswer::default() });
             }
         };
@@ -233,7 +233,10 @@ impl Engine {
             let stack =
                 Some(failure.stack.as_str()).filter(|_| failure.code != CONFIGURATION_ERROR);
             refused(
-                format!("the component could not say which props it needs: {}", told(&failure)),
+                format!(
+                    "the component could not say which props it needs: {}",
+                    failure_text(&failure)
+                ),
                 stack,
             )
         })?;
@@ -382,7 +385,7 @@ pub(crate) fn with_refusals(mut failure: CallFailure, refusals: &[Refusal]) -> C
 }
 
 /// A failure as a form shows it.
-pub(crate) fn told(failure: &CallFailure) -> String {
+pub(crate) fn failure_text(failure: &CallFailure) -> String {
     format!("{}: {}", failure.code, failure.message)
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::background::{Activation, Background, Next, Task};
 use crate::observe::metrics::{Ending, Metrics};
-use crate::trace_context::{Brought, attempt_span, root, span_id, w3c_id};
+use crate::trace_context::{RemoteTrace, attempt_span, root, span_id, w3c_id};
 use crate::{EngineError, VERSION};
 
 /// Spans that wait to be sent; more are dropped and counted.
@@ -122,7 +122,7 @@ impl Traces {
     ) {
         let Ok(context) = millrace_model::json::from_str::<Context>(context) else { return };
         let trace = context.trace_id.as_str();
-        let remote = Brought::read(trace);
+        let remote = RemoteTrace::read(trace);
         if remote.as_ref().is_some_and(|remote| !remote.is_recorded) {
             return;
         }
@@ -152,7 +152,7 @@ impl Traces {
             return;
         };
         let trace = context.trace_id.as_str();
-        if Brought::read(trace).is_some_and(|remote| !remote.is_recorded) {
+        if RemoteTrace::read(trace).is_some_and(|remote| !remote.is_recorded) {
             return;
         }
         let id = attempt_span(&context, attempt.run, attempt.number);

@@ -81,7 +81,7 @@ impl Engine {
                 .map_err(|e| EngineError::internal("could not write props", e))?,
             Err(outcome) => {
                 return Ok(ActionRun {
-                    error: outcome.result.as_ref().err().map(told),
+                    error: outcome.result.as_ref().err().map(error_parts),
                     ended_at: self.now(),
                     ..ActionRun::default()
                 });
@@ -138,7 +138,7 @@ impl Engine {
         let (collected, _) = sink.take();
         let mut run = ActionRun {
             logs: collected.logs,
-            error: outcome.result.as_ref().err().map(told),
+            error: outcome.result.as_ref().err().map(error_parts),
             ended_at: self.now(),
             ..ActionRun::default()
         };
@@ -156,7 +156,7 @@ impl Engine {
     }
 }
 
-fn told(failure: &CallFailure) -> (String, String, String) {
+fn error_parts(failure: &CallFailure) -> (String, String, String) {
     (failure.code.clone(), failure.message.clone(), failure.stack.clone())
 }
 

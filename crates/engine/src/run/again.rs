@@ -11,7 +11,7 @@ use millrace_model::run::RunKind;
 use millrace_runner::{CallFailure, FailureKind, IsolateSpec};
 use parking_lot::Mutex;
 
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::program::Program;
 use crate::run::sink::Collector;
 use crate::{Engine, EngineError};
@@ -42,8 +42,12 @@ impl LostTogether {
 
 impl Engine {
     /// The isolate that a run's call goes to.
-    pub(crate) fn isolate_for(&self, held: &Held, isolate: &Arc<IsolateSpec>) -> Arc<IsolateSpec> {
-        if held.attempt > 1 && self.0.lost_together.take(&held.id) {
+    pub(crate) fn isolate_for(
+        &self,
+        claimed: &ClaimedRun,
+        isolate: &Arc<IsolateSpec>,
+    ) -> Arc<IsolateSpec> {
+        if claimed.attempt > 1 && self.0.lost_together.take(&claimed.id) {
             return Arc::new(IsolateSpec {
                 id: format!("{}:alone", isolate.id),
                 calls_per_isolate: 1,
@@ -57,7 +61,7 @@ impl Engine {
     /// was no room.
     pub(crate) async fn runs_again(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         program: &Program,
         failure: &CallFailure,
         sink: &Collector,
@@ -68,22 +72,22 @@ impl Engine {
             FailureKind::Overloaded | FailureKind::NoRoom => false,
             _ => return Ok(false),
         };
-        if held.kind == RunKind::Test {
+        if claimed.kind == RunKind::Test {
             return Ok(false);
         }
         self.keep_progress(sink).await?;
         if failure.kind == FailureKind::NoRoom {
-            tracing::warn!(run.id = %held.id, reason = failure.message, "a run waits: no process can be started for it");
+            tracing::warn!(run.id = %claimed.id, reason = failure.message, "a run waits: no process can be started for it");
             // It is held meanwhile, and its place with it: those that wait for one do not all try
             // at once.
             let _ = tokio::time::timeout(NO_ROOM_PAUSE, self.0.tasks.token().cancelled()).await;
         }
-        self.store_run(held.unstored.as_deref()).await?;
+        self.store_run(claimed.unstored.as_deref()).await?;
         if count_attempt && shares_processes(program) {
-            tracing::info!(run.id = %held.id, reason = failure.message, "a run was lost with a process that it shared; it runs again, in one of its own");
-            self.0.lost_together.add(&held.id);
+            tracing::info!(run.id = %claimed.id, reason = failure.message, "a run was lost with a process that it shared; it runs again, in one of its own");
+            self.0.lost_together.add(&claimed.id);
         }
-        self.0.store.release(&held.id, held.attempt, count_attempt).await?;
+        self.0.store.release(&claimed.id, claimed.attempt, count_attempt).await?;
         self.queued();
         Ok(true)
     }

@@ -17,9 +17,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::Engine;
 use crate::run::asked::Asked;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::context::Origin;
 use crate::run::data_stores::full;
-use crate::run::execute::Held;
 use crate::run::store_grants::StoreGrants;
 use crate::run::unstored::UnstoredRun;
 
@@ -62,12 +62,12 @@ pub(crate) struct AskingRun {
 }
 
 impl AskingRun {
-    pub(crate) fn of(held: &Held) -> Self {
+    pub(crate) fn of(claimed: &ClaimedRun) -> Self {
         Self {
-            owner: held.owner.clone(),
-            kind: held.kind,
-            context: held.context.clone(),
-            unstored: held.unstored.clone(),
+            owner: claimed.owner.clone(),
+            kind: claimed.kind,
+            context: claimed.context.clone(),
+            unstored: claimed.unstored.clone(),
         }
     }
 }

@@ -13,19 +13,19 @@ use millrace_store::{Callback, CalledBack, PauseEnd};
 use serde_json::{Value, json};
 
 use crate::accept::http_event::{Receiver, checked, http_event};
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
 
 impl Engine {
     /// The `flow` of a call: where a pause of this attempt is resumed and cancelled.
-    pub(crate) fn flow_urls(&self, held: &Held) -> Value {
+    pub(crate) fn flow_urls(&self, claimed: &ClaimedRun) -> Value {
         let url = |end| {
             format!(
                 "{}/{}/{}",
                 self.0.config.base_url,
                 verb(end),
-                self.token(&held.id, held.attempt, end)
+                self.token(&claimed.id, claimed.attempt, end)
             )
         };
         json!({ "resume_url": url(PauseEnd::Resume), "cancel_url": url(PauseEnd::Cancel) })

@@ -7,7 +7,7 @@ use millrace_model::tenant::Caller;
 use millrace_runner::{CallOutcome, QueuedRun};
 use tokio_util::sync::CancellationToken;
 
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::{Engine, EngineError};
 
 impl Engine {
@@ -56,9 +56,9 @@ impl Engine {
     }
 
     /// Waits for the end of a run's call, or stops it.
-    pub(crate) async fn outcome_of(&self, held: &Held, call: QueuedRun) -> CallOutcome {
-        let stop = match held.kind {
-            RunKind::Test => self.0.tests.lock().get(&held.id).cloned(),
+    pub(crate) async fn outcome_of(&self, claimed: &ClaimedRun, call: QueuedRun) -> CallOutcome {
+        let stop = match claimed.kind {
+            RunKind::Test => self.0.tests.lock().get(&claimed.id).cloned(),
             RunKind::Live | RunKind::Hook => None,
         };
         match stop {

@@ -6,7 +6,7 @@ use millrace_model::error_chain;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
 use millrace_model::source::Owner;
 
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::program::Program;
 use crate::run::store_grants::StoreGrants;
 use crate::{Engine, EngineError};
@@ -60,12 +60,14 @@ impl Engine {
     /// often as any.
     pub(crate) async fn program_of(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         known: Option<Arc<Program>>,
     ) -> Result<Option<Arc<Program>>, EngineError> {
         let mut loaded = match known {
             Some(program) => Ok(Some(program)),
-            None => self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await,
+            None => {
+                self.program(&claimed.org_id, &claimed.owner, claimed.deployment_id.as_ref()).await
+            }
         };
         if let Ok(Some(program)) = &loaded
             && let Err(error) = self.install(program).await
@@ -73,11 +75,11 @@ impl Engine {
             loaded = Err(error);
         }
         if matches!(loaded, Err(EngineError::Component { .. }))
-            && held.attempt <= self.0.config.attempts_max
+            && claimed.attempt <= self.0.config.attempts_max
         {
             return loaded;
         }
-        self.or_damaged(&held.org_id, &held.owner, loaded).await
+        self.or_damaged(&claimed.org_id, &claimed.owner, loaded).await
     }
 
     async fn or_damaged(

@@ -11,7 +11,7 @@ use millrace_store::{Claim, StoreResult, fail_point};
 
 use crate::Engine;
 use crate::background::{Activation, Background, Next, Task};
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 
 /// How often the queue is looked at though nothing woke the dispatcher.
 const POLL: Duration = Duration::from_millis(500);
@@ -81,14 +81,14 @@ impl Background for Dispatcher {
             *turn = last;
         }
         for run in runs {
-            let (engine, held) = (engine.clone(), Held::claimed(run));
-            let ticket = engine.0.admission.admit_claimed(&held.org_id, &held.owner);
-            let lease = engine.hold(&held);
-            let responder = engine.0.responders.lock().remove(&held.id);
+            let (engine, claimed) = (engine.clone(), ClaimedRun::from_queue(run));
+            let ticket = engine.0.admission.admit_claimed(&claimed.org_id, &claimed.owner);
+            let lease = engine.lease(&claimed);
+            let responder = engine.0.responders.lock().remove(&claimed.id);
             self.engine.0.tasks.spawn(async move {
                 lease.may_begin().await;
                 let slot = ticket.granted().await;
-                engine.execute(held, lease, None, responder).await;
+                engine.execute(claimed, lease, None, responder).await;
                 drop(slot);
             });
         }
@@ -158,17 +158,17 @@ impl Engine {
     /// Gives the runs whose leases are not this node's any more.
     async fn renew_leases(&self) -> StoreResult<Vec<RunId>> {
         let until = self.lease_until();
-        let held: Vec<_> =
-            self.0.held.lock().iter().map(|(id, hold)| (id.clone(), hold.attempt)).collect();
+        let leases: Vec<_> =
+            self.0.leases.lock().iter().map(|(id, lease)| (id.clone(), lease.attempt)).collect();
         let lost =
-            if held.is_empty() { Vec::new() } else { self.0.store.renew(&held, until).await? };
+            if leases.is_empty() { Vec::new() } else { self.0.store.renew(&leases, until).await? };
         self.0.leases_until.store(until.ms(), Ordering::SeqCst);
         Ok(lost)
     }
 }
 
 /// A run that settles while leases are renewed is told to be lost once, and is over by the next
-/// time: only one that is still held then is lost. Gives what was lost this time.
+/// time: only one that is still leased then is lost. Gives what was lost this time.
 fn warn_of_lost(lost: Vec<RunId>, before: &HashSet<RunId>) -> HashSet<RunId> {
     let lost: HashSet<RunId> = lost.into_iter().collect();
     let count = lost.intersection(before).count();

@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
-use millrace_model::ids::{DeploymentId, OrgId, RunId};
-use millrace_model::run::{Context, LogLevel, LogLine, NewRun, Run, RunKind};
-use millrace_model::source::Owner;
+use millrace_model::run::{Context, LogLevel, LogLine, RunKind};
 use millrace_model::{error_chain, json};
 use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
 use millrace_store::fail_point;
@@ -17,132 +15,79 @@ use crate::deploy::configure::with_refusals;
 use crate::deploy::hooks::source_call;
 use crate::run::asks::{AskScope, AskingRun};
 use crate::run::begin_order::BeginTurn;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::lease_guard::LeaseGuard;
 use crate::run::pauses::{Carried, may_pause_again};
 use crate::run::program::{Program, WorkflowProgram};
 use crate::run::progress::Progress;
 use crate::run::sink::{CallDb, Collector, Responder};
-use crate::run::unstored::UnstoredRun;
 use crate::service_db;
 use crate::settle::is_fenced;
 use crate::{Engine, EngineError};
-
-/// A run that this node holds under a lease.
-#[derive(Clone, Debug)]
-pub(crate) struct Held {
-    pub(crate) id: RunId,
-    pub(crate) org_id: OrgId,
-    pub(crate) owner: Owner,
-    pub(crate) deployment_id: Option<DeploymentId>,
-    pub(crate) kind: RunKind,
-    pub(crate) trigger_id: String,
-    pub(crate) event: Arc<str>,
-    pub(crate) context: String,
-    pub(crate) created_at: Timestamp,
-    pub(crate) attempt: i64,
-    /// What earlier attempts left, until [`Engine::carried`] takes it.
-    pub(crate) result: Option<String>,
-    /// Where it may be stored with its end.
-    pub(crate) unstored: Option<Arc<UnstoredRun>>,
-}
-
-impl Held {
-    /// A run accepted as claimed: its first attempt.
-    pub(crate) fn claimed_here(run: &NewRun) -> Self {
-        Self {
-            id: run.id.clone(),
-            org_id: run.org_id.clone(),
-            owner: run.owner.clone(),
-            deployment_id: run.deployment_id.clone(),
-            kind: run.kind,
-            trigger_id: run.trigger_id.clone(),
-            event: run.event.clone(),
-            context: run.context.clone(),
-            created_at: run.created_at,
-            attempt: 1,
-            result: run.result.clone(),
-            unstored: None,
-        }
-    }
-
-    pub(crate) fn claimed(run: Run) -> Self {
-        Self {
-            id: run.id,
-            org_id: run.org_id,
-            owner: run.owner,
-            deployment_id: run.deployment_id,
-            kind: run.kind,
-            trigger_id: run.trigger_id,
-            event: run.event.into(),
-            context: run.context,
-            created_at: run.created_at,
-            attempt: run.attempt,
-            result: run.result,
-            unstored: None,
-        }
-    }
-}
 
 impl Engine {
     /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
     pub(crate) async fn execute(
         &self,
-        mut held: Held,
+        mut claimed: ClaimedRun,
         mut lease: LeaseGuard,
         program: Option<Arc<Program>>,
         responder: Option<Responder>,
     ) {
         let begins = lease.begins.take();
-        let _held_to_the_end = lease;
-        let mut tried = self.try_execute(&mut held, begins, program, responder).await;
+        let _until_settled = lease;
+        let mut tried = self.try_execute(&mut claimed, begins, program, responder).await;
         if let Err(error @ EngineError::Damaged { .. }) = &tried {
             // Tried again it would find the same.
-            tried = Box::pin(self.settle_damaged(&held, error)).await;
+            tried = Box::pin(self.settle_damaged(&claimed, error)).await;
         }
         if let Err(error) = tried {
-            if held.unstored.as_ref().is_some_and(|run| !run.is_stored()) {
-                tracing::error!(run.id = %held.id, error = error_chain(&error), "a run could not be stored with its end; its client gets the answer that its event was not accepted");
+            if claimed.unstored.as_ref().is_some_and(|run| !run.is_stored()) {
+                tracing::error!(run.id = %claimed.id, error = error_chain(&error), "a run could not be stored with its end; its client gets the answer that its event was not accepted");
             } else if is_fenced(&error) {
-                tracing::warn!(run.id = %held.id, error = error_chain(&error), "a run was not settled by this attempt: another one has claimed or settled it");
+                tracing::warn!(run.id = %claimed.id, error = error_chain(&error), "a run was not settled by this attempt: another one has claimed or settled it");
             } else {
-                tracing::error!(run.id = %held.id, error = error_chain(&error), "a run could not be settled; it is tried again when its lease ends");
+                tracing::error!(run.id = %claimed.id, error = error_chain(&error), "a run could not be settled; it is tried again when its lease ends");
             }
         }
     }
 
     async fn try_execute(
         &self,
-        held: &mut Held,
+        claimed: &mut ClaimedRun,
         begins: Option<BeginTurn>,
         program: Option<Arc<Program>>,
         responder: Option<Responder>,
     ) -> Result<(), EngineError> {
-        let Some(program) = self.program_of(held, program).await? else {
-            return Box::pin(self.settle_orphan(held)).await;
+        let Some(program) = self.program_of(claimed, program).await? else {
+            return Box::pin(self.settle_orphan(claimed)).await;
         };
-        let scope =
-            AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
+        let scope = AskScope::new(
+            claimed.org_id.clone(),
+            program.stores().clone(),
+            Some(AskingRun::of(claimed)),
+        );
         let db = if matches!(&*program, Program::Source(_)) { CallDb::OfRun } else { CallDb::None };
         let sink = Collector::new(
             self.clone(),
-            held.owner.as_str(),
-            held.id.clone(),
+            claimed.owner.as_str(),
+            claimed.id.clone(),
             db,
             responder,
             Some(scope),
         );
-        sink.publish_lines(held.attempt);
-        self.note_call(&held.id, &sink);
-        let mut carried = self.carried(held).await?;
-        let held = &*held;
+        sink.publish_lines(claimed.attempt);
+        self.note_call(&claimed.id, &sink);
+        let mut carried = self.carried(claimed).await?;
+        let claimed = &*claimed;
         if let Program::Workflow(workflow) = &*program {
             let struck = next_steps(workflow, &carried).next();
-            carried.add_lost(held.attempt, struck);
-            if held.kind == RunKind::Live {
-                sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
+            carried.add_lost(claimed.attempt, struck);
+            if claimed.kind == RunKind::Live {
+                sink.keep(Progress::of(claimed, &carried, workflow.namespaces.len()));
             }
         }
-        let tries = carried.tries(held.attempt);
+        let tries = carried.tries(claimed.attempt);
         let (asked, waits) = (self.now(), Instant::now());
         let mut outcome = if tries > self.0.config.attempts_max {
             let step = if let Program::Workflow(workflow) = &*program {
@@ -156,17 +101,17 @@ impl Engine {
                 "the run cannot go on from what it left before: {damage}; start it again"
             ))
         } else {
-            match self.call(held, begins, &carried, &program, sink.clone()).await {
+            match self.call(claimed, begins, &carried, &program, sink.clone()).await {
                 Err(error @ EngineError::Damaged { .. }) => damaged(&error.to_string()),
                 other => other?,
             }
         };
         if let Err(failure) = &outcome.result
-            && self.runs_again(held, &program, failure, &sink).await?
+            && self.runs_again(claimed, &program, failure, &sink).await?
         {
             return Ok(());
         }
-        outcome.result = outcome.result.and_then(|done| may_pause_again(held, done));
+        outcome.result = outcome.result.and_then(|done| may_pause_again(claimed, done));
         let (mut collected, responder) = sink.take();
         outcome.result =
             outcome.result.map_err(|failure| with_refusal_meant(failure, &collected.refusals));
@@ -181,23 +126,23 @@ impl Engine {
         }
         collected.carry_on(std::mem::take(&mut carried.sends), std::mem::take(&mut carried.logs));
         if let Some(late) =
-            self.late_tick(held, asked, waits.elapsed().saturating_sub(outcome.duration))
+            self.late_tick(claimed, asked, waits.elapsed().saturating_sub(outcome.duration))
         {
             collected.logs.push(late);
         }
         let response = collected.response.take();
         if response.is_some()
             && responder.as_ref().is_none_or(Responder::is_closed)
-            && had_client(held)
+            && had_client(claimed)
         {
             collected.logs.push(answered_before(&program, self.now()));
         }
         let limited = program.limits().is_some();
         let watched = self.watch(&collected, &outcome);
         let late = collected.late.clone();
-        let settled = self.settle_run(held, &program, carried, collected, outcome).await;
+        let settled = self.settle_run(claimed, &program, carried, collected, outcome).await;
         if settled.is_ok() {
-            self.publish_watched(held, &watched);
+            self.publish_watched(claimed, &watched);
             if let Some(late) = late {
                 late.settled();
             }
@@ -217,15 +162,24 @@ impl Engine {
 
     /// Counts the first attempt of a tick: its call was asked for at `asked`, and waited so long
     /// for a process. One that began late says so in its log.
-    fn late_tick(&self, held: &Held, asked: Timestamp, waited: Duration) -> Option<LogLine> {
-        if held.attempt > 1 || held.kind != RunKind::Live || !held.trigger_id.starts_with("ti_") {
+    fn late_tick(
+        &self,
+        claimed: &ClaimedRun,
+        asked: Timestamp,
+        waited: Duration,
+    ) -> Option<LogLine> {
+        if claimed.attempt > 1
+            || claimed.kind != RunKind::Live
+            || !claimed.trigger_id.starts_with("ti_")
+        {
             return None;
         }
-        let context: Context = json::from_str(&held.context).ok()?;
+        let context: Context = json::from_str(&claimed.context).ok()?;
         if context.replay {
             return None;
         }
-        let due = context.due.as_deref().and_then(Timestamp::parse_iso).unwrap_or(held.created_at);
+        let due =
+            context.due.as_deref().and_then(Timestamp::parse_iso).unwrap_or(claimed.created_at);
         let began = asked.plus_ms(i64::try_from(waited.as_millis()).unwrap_or(i64::MAX));
         let late = Duration::from_millis(u64::try_from(began.since(due)).unwrap_or(0));
         self.0.metrics.ticked(late);
@@ -238,7 +192,7 @@ impl Engine {
 
     async fn call(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         begins: Option<BeginTurn>,
         carried: &Carried,
         program: &Program,
@@ -246,34 +200,39 @@ impl Engine {
     ) -> Result<CallOutcome, EngineError> {
         let (isolate, call) = match program {
             Program::Source(source) => {
-                let props = match source.props.text(self, &held.org_id).await? {
+                let props = match source.props.text(self, &claimed.org_id).await? {
                     Ok(props) => props,
                     Err(outcome) => return Ok(outcome),
                 };
                 let db = self.db_of(source).await?;
-                let body =
-                    source_call(&props, &source.dynamic_props, db.as_deref(), None, &held.event)?;
+                let body = source_call(
+                    &props,
+                    &source.dynamic_props,
+                    db.as_deref(),
+                    None,
+                    &claimed.event,
+                )?;
                 (
-                    self.isolate_for(held, &source.isolate),
+                    self.isolate_for(claimed, &source.isolate),
                     Call { body, timeout: self.0.config.source_timeout, steps: Vec::new() },
                 )
             }
             Program::Workflow(workflow) => {
-                let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
-                let steps = match workflow.steps.text(self, &held.org_id).await? {
+                let timeout = workflow.timeout(claimed.trigger_id.starts_with("hi_"));
+                let steps = match workflow.steps.text(self, &claimed.org_id).await? {
                     Ok(steps) => steps,
                     Err(outcome) => return Ok(outcome),
                 };
-                let flow = self.flow_urls(held).to_string();
+                let flow = self.flow_urls(claimed).to_string();
                 let body = workflow_call(
                     &steps,
-                    held,
+                    claimed,
                     carried,
                     &flow,
                     self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms(),
                 )?;
                 (
-                    self.isolate_for(held, &workflow.isolate),
+                    self.isolate_for(claimed, &workflow.isolate),
                     Call { body, timeout, steps: next_steps(workflow, carried).collect() },
                 )
             }
@@ -282,16 +241,17 @@ impl Engine {
         fail_point!("engine.run.before_call");
         let queued = self.0.runner.enqueue(isolate, call, sink);
         drop(begins);
-        let outcome = self.outcome_of(held, queued).await;
+        let outcome = self.outcome_of(claimed, queued).await;
         fail_point!("engine.run.after_call");
         Ok(outcome)
     }
 }
 
 /// Whether a client sent the run's event and waited for an answer, then or before.
-fn had_client(held: &Held) -> bool {
-    let is_replay = || json::from_str::<Context>(&held.context).is_ok_and(|context| context.replay);
-    held.kind == RunKind::Live && held.trigger_id.starts_with("hi_") && !is_replay()
+fn had_client(claimed: &ClaimedRun) -> bool {
+    let is_replay =
+        || json::from_str::<Context>(&claimed.context).is_ok_and(|context| context.replay);
+    claimed.kind == RunKind::Live && claimed.trigger_id.starts_with("hi_") && !is_replay()
 }
 
 /// What the log says of an answer that came too late.
@@ -392,19 +352,19 @@ fn damaged(message: &str) -> CallOutcome {
 
 fn workflow_call(
     steps: &str,
-    held: &Held,
+    claimed: &ClaimedRun,
     carried: &Carried,
     flow: &str,
     deadline_ms: i64,
 ) -> Result<Box<RawValue>, EngineError> {
-    let test = held.kind == RunKind::Test;
+    let test = claimed.kind == RunKind::Test;
     // `$.context` is the trigger's context and what only a running step knows (reference 4).
-    let open = held.context.strip_suffix('}').unwrap_or("{");
+    let open = claimed.context.strip_suffix('}').unwrap_or("{");
     let comma = if open.len() > 1 { "," } else { "" };
     let body = format!(
         r#"{{"kind":"workflow","trigger":{{"event":{},"context":{}}},"steps":{},"context":{open}{comma}"deadline":{deadline_ms},"JIT":{test},"run":{{"runs":1,"context":null,"callback_request":null}}}},"results":{},"flow":{flow},"test":{test}{}}}"#,
-        held.event,
-        held.context,
+        claimed.event,
+        claimed.context,
         steps,
         carried.results()?,
         carried.resume_field()

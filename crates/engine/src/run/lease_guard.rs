@@ -8,7 +8,7 @@ use millrace_model::source::Owner;
 
 use crate::Engine;
 use crate::run::begin_order::BeginTurn;
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::sink::Collector;
 
 /// Lets go of a run at its end, also where that is a panic: its lease would be renewed for ever.
@@ -37,7 +37,7 @@ impl Drop for LeaseGuard {
 
 /// What this node has of a run under a lease. An attempt that is not counted is followed by one of
 /// the same number: its lease has another.
-pub(crate) struct HeldLease {
+pub(crate) struct Lease {
     pub(crate) attempt: i64,
     number: u64,
     /// What its call does, once that began.
@@ -46,26 +46,26 @@ pub(crate) struct HeldLease {
 
 impl Engine {
     /// From now on the run's lease is renewed, until what this gives is dropped.
-    pub(crate) fn hold(&self, held: &Held) -> LeaseGuard {
+    pub(crate) fn lease(&self, claimed: &ClaimedRun) -> LeaseGuard {
         let number = self.0.lease_numbers.fetch_add(1, Ordering::Relaxed);
-        let lease = HeldLease { attempt: held.attempt, number, call: Weak::new() };
-        self.0.held.lock().insert(held.id.clone(), lease);
-        let begins = if let Owner::Source(id) = &held.owner {
+        let lease = Lease { attempt: claimed.attempt, number, call: Weak::new() };
+        self.0.leases.lock().insert(claimed.id.clone(), lease);
+        let begins = if let Owner::Source(id) = &claimed.owner {
             Some(self.0.begin_order.enter(id))
         } else {
             None
         };
-        LeaseGuard { engine: self.clone(), id: held.id.clone(), number, begins }
+        LeaseGuard { engine: self.clone(), id: claimed.id.clone(), number, begins }
     }
 
     /// Lets go of a run. Not where it was claimed again meanwhile: that lease goes on, and its end
     /// is waited for.
     fn release_lease(&self, id: &RunId, number: u64) {
         let waiter = {
-            let mut held = self.0.held.lock();
-            match held.get(id) {
-                Some(hold) if hold.number != number => return,
-                _ => held.remove(id),
+            let mut leases = self.0.leases.lock();
+            match leases.get(id) {
+                Some(lease) if lease.number != number => return,
+                _ => leases.remove(id),
             };
             self.0.unstored.over(id);
             self.0.waiters.lock().remove(id)
@@ -78,13 +78,13 @@ impl Engine {
 
     /// The run's code is called now.
     pub(crate) fn note_call(&self, id: &RunId, call: &Arc<Collector>) {
-        if let Some(hold) = self.0.held.lock().get_mut(id) {
-            hold.call = Arc::downgrade(call);
+        if let Some(lease) = self.0.leases.lock().get_mut(id) {
+            lease.call = Arc::downgrade(call);
         }
     }
 
     /// What a run's call does, where this node makes it.
     pub(crate) fn call_of(&self, id: &RunId) -> Option<Arc<Collector>> {
-        self.0.held.lock().get(id)?.call.upgrade()
+        self.0.leases.lock().get(id)?.call.upgrade()
     }
 }

@@ -5,6 +5,7 @@
 //! | **Claim** | |
 //! | `admission` | policy of run slots; watches CPU pressure |
 //! | `dispatch` | claims queued runs while slots are free; renews the leases of claimed runs |
+//! | `claimed_run` | a run that this server executes under a lease |
 //! | `lease_guard` | leases of the runs that this server executes |
 //! | `begin_order` | makes the runs of a source begin in the order of their acceptance |
 //! | `scheduler` | fires timers, ends pauses, delivers deferred events |
@@ -51,6 +52,7 @@ pub(crate) mod asks;
 pub(crate) mod begin_order;
 mod callbacks;
 pub(crate) mod cancel;
+pub(crate) mod claimed_run;
 pub(crate) mod context;
 pub(crate) mod damaged;
 pub(crate) mod data_stores;

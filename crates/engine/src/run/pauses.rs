@@ -15,7 +15,7 @@ use millrace_store::{Pause, PauseEnd};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::{Engine, EngineError};
 
 /// What is kept of an error's message with a try.
@@ -169,11 +169,12 @@ impl Carried {
 
 impl Engine {
     /// What this attempt of a run begins with. Nothing is read for a first attempt.
-    pub(crate) async fn carried(&self, held: &mut Held) -> Result<Carried, EngineError> {
-        let pause = if held.attempt > 1 { self.0.store.last_pause(&held.id).await? } else { None };
+    pub(crate) async fn carried(&self, claimed: &mut ClaimedRun) -> Result<Carried, EngineError> {
+        let pause =
+            if claimed.attempt > 1 { self.0.store.last_pause(&claimed.id).await? } else { None };
         let mut carried = Carried::default();
         // Read again it would be the same: the run ends with it, and is not tried for ever.
-        if let Err(error) = self.take_up(held, pause, &mut carried) {
+        if let Err(error) = self.take_up(claimed, pause, &mut carried) {
             carried.damaged = Some(error_chain(&error));
         }
         Ok(carried)
@@ -181,11 +182,11 @@ impl Engine {
 
     fn take_up(
         &self,
-        held: &mut Held,
+        claimed: &mut ClaimedRun,
         pause: Option<Pause>,
         carried: &mut Carried,
     ) -> Result<(), EngineError> {
-        if let Some(text) = held.result.take() {
+        if let Some(text) = claimed.result.take() {
             let result: RunResult = millrace_model::json::from_str(&text)
                 .map_err(|e| EngineError::damaged("stored results of a run", e))?;
             let (finished, others): (Vec<_>, Vec<_>) =
@@ -222,22 +223,22 @@ impl Engine {
         }
         carried.pause = Some((state, pause.attempt));
         // Each wake-up is an execution of its own, of the same trace (reference 4).
-        let mut context: Context = millrace_model::json::from_str(&held.context)
+        let mut context: Context = millrace_model::json::from_str(&claimed.context)
             .map_err(|e| EngineError::damaged("a stored context", e))?;
         context.id = self.0.ids.ksuid(self.now());
-        held.context = written(&context)?;
+        claimed.context = written(&context)?;
         Ok(())
     }
 
     /// A step that failed and will be retried, as it is shown meanwhile.
     pub(crate) fn retried_step(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         rest: &Rest,
         error: &ErrorBody,
         exported: Option<&RawValue>,
     ) -> Result<StepResult, EngineError> {
-        let urls = self.flow_urls(held);
+        let urls = self.flow_urls(claimed);
         let attempt = json!({ "error": error, "rerun_url": urls["resume_url"], "cancel_url": urls["cancel_url"], "resume_ts": rest.wake_at.iso() });
         let mut exports: Map<String, Value> = exported
             .and_then(|exported| millrace_model::json::from_str(exported.get()).ok())
@@ -259,14 +260,17 @@ impl Engine {
 }
 
 /// Whether an attempt may pause: a test never does, and has said so.
-pub(crate) fn may_pause(held: &Held) -> bool {
-    held.kind == RunKind::Live
+pub(crate) fn may_pause(claimed: &ClaimedRun) -> bool {
+    claimed.kind == RunKind::Live
 }
 
 /// Fails an attempt that would pause a run which has paused as often as one may: a step that
 /// repeats itself for ever ends so.
-pub(crate) fn may_pause_again(held: &Held, done: CallDone) -> Result<CallDone, CallFailure> {
-    let Some(paused) = done.paused.as_ref().filter(|_| held.attempt >= ATTEMPTS_MAX) else {
+pub(crate) fn may_pause_again(
+    claimed: &ClaimedRun,
+    done: CallDone,
+) -> Result<CallDone, CallFailure> {
+    let Some(paused) = done.paused.as_ref().filter(|_| claimed.attempt >= ATTEMPTS_MAX) else {
         return Ok(done);
     };
     let message = format!(

@@ -14,7 +14,7 @@ use millrace_model::run::{LogLevel, LogLine, RunResult, RunStatus, StepResult};
 use millrace_model::source::Owner;
 use millrace_store::{NodeMessage, StoreError};
 
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::pauses::Carried;
 use crate::run::sink::{Collected, Collector};
 use crate::{Engine, EngineError};
@@ -40,12 +40,12 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// None where no step can follow another.
-    pub(crate) fn of(held: &Held, carried: &Carried, steps: usize) -> Option<Self> {
+    pub(crate) fn of(claimed: &ClaimedRun, carried: &Carried, steps: usize) -> Option<Self> {
         let left = steps.saturating_sub(carried.steps.len());
         (left > 1).then(|| Self {
             before: carried.clone(),
-            run: (held.id.clone(), held.attempt),
-            of: (held.org_id.clone(), held.owner.clone()),
+            run: (claimed.id.clone(), claimed.attempt),
+            of: (claimed.org_id.clone(), claimed.owner.clone()),
             steps: left,
         })
     }

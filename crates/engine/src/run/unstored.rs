@@ -59,10 +59,10 @@ impl UnstoredRun {
 
 /// The unstored runs of this server, and the isolates that may have none.
 #[derive(Default)]
-pub(crate) struct UnstoredRuns(Mutex<Book>);
+pub(crate) struct UnstoredRuns(Mutex<Table>);
 
 #[derive(Default)]
-struct Book {
+struct Table {
     under_way: HashMap<RunId, (Isolate, Arc<UnstoredRun>)>,
     /// Those whose code has sent something to the outside: it may have connections that nothing
     /// asks for again.
@@ -77,8 +77,8 @@ impl UnstoredRuns {
     /// outside what nobody hears of.
     fn begin(&self, run: NewRun, isolate: &IsolateSpec) -> Result<Arc<UnstoredRun>, Box<NewRun>> {
         let isolate = (isolate.organization.clone(), isolate.id.clone());
-        let mut book = self.0.lock();
-        if book.reach_out.contains(&isolate) {
+        let mut table = self.0.lock();
+        if table.reach_out.contains(&isolate) {
             return Err(Box::new(run));
         }
         let id = run.id.clone();
@@ -88,7 +88,7 @@ impl UnstoredRuns {
             failure: Mutex::default(),
             until: Instant::now() + UNSTORED_MAX,
         });
-        book.under_way.insert(id, (isolate, unstored.clone()));
+        table.under_way.insert(id, (isolate, unstored.clone()));
         Ok(unstored)
     }
 
@@ -99,10 +99,10 @@ impl UnstoredRuns {
 
     /// From now on runs of the isolate are stored before they begin. Gives those that are not.
     fn reaches_out(&self, isolate: Isolate) -> Vec<Arc<UnstoredRun>> {
-        let mut book = self.0.lock();
-        let of_it = book.under_way.values().filter(|(of, _)| *of == isolate);
+        let mut table = self.0.lock();
+        let of_it = table.under_way.values().filter(|(of, _)| *of == isolate);
         let unstored = of_it.map(|(_, run)| run.clone()).collect();
-        book.reach_out.insert(isolate);
+        table.reach_out.insert(isolate);
         unstored
     }
 }

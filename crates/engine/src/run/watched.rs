@@ -7,7 +7,7 @@ use millrace_runner::CallOutcome;
 use crate::Engine;
 use crate::observe::metrics::Ending;
 use crate::observe::traces::{Attempt, StepSpan};
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::sink::{Collected, StepTrace};
 
 /// What is counted and traced of an attempt.
@@ -42,16 +42,16 @@ impl Engine {
         Watched { ending, duration: outcome.duration, steps, error }
     }
 
-    pub(super) fn publish_watched(&self, held: &Held, watched: &Watched) {
+    pub(super) fn publish_watched(&self, claimed: &ClaimedRun, watched: &Watched) {
         self.0.metrics.attempted(watched.ending, watched.duration);
         if self.0.traces.is_on() {
             let error =
                 watched.error.as_ref().map(|(class, message)| (class.as_str(), message.as_str()));
             self.0.traces.attempt(&Attempt {
-                run: &held.id,
-                owner: held.owner.as_str(),
-                number: held.attempt,
-                context: &held.context,
+                run: &claimed.id,
+                owner: claimed.owner.as_str(),
+                number: claimed.attempt,
+                context: &claimed.context,
                 ending: watched.ending,
                 ended: self.now(),
                 duration: watched.duration,

@@ -5,7 +5,7 @@ use millrace_model::error_event::ErrorBody;
 use millrace_model::run::{RunResult, RunStatus};
 use millrace_store::{Effects, Settlement};
 
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::{Engine, EngineError};
 
 impl Engine {
@@ -13,7 +13,7 @@ impl Engine {
     /// be read.
     pub(crate) async fn settle_damaged(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         error: &EngineError,
     ) -> Result<(), EngineError> {
         let message = error.to_string();
@@ -24,33 +24,33 @@ impl Engine {
             cell_id: String::new(),
             ts: self.now().iso(),
         };
-        let mut settlement = self.bare_settlement(held, RunStatus::Failed)?;
+        let mut settlement = self.bare_settlement(claimed, RunStatus::Failed)?;
         settlement.error = Some(
             serde_json::to_string(&body)
                 .map_err(|e| EngineError::internal("could not write an error", e))?,
         );
-        self.store_end(settlement, held.unstored.as_deref()).await?;
-        self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
+        self.store_end(settlement, claimed.unstored.as_deref()).await?;
+        self.run_changed(&claimed.org_id, claimed.owner.as_str(), &claimed.id);
         Ok(())
     }
 
     /// The owner is gone: nothing is left to run.
-    pub(crate) async fn settle_orphan(&self, held: &Held) -> Result<(), EngineError> {
-        let settlement = self.bare_settlement(held, RunStatus::Cancelled)?;
-        self.store_end(settlement, held.unstored.as_deref()).await
+    pub(crate) async fn settle_orphan(&self, claimed: &ClaimedRun) -> Result<(), EngineError> {
+        let settlement = self.bare_settlement(claimed, RunStatus::Cancelled)?;
+        self.store_end(settlement, claimed.unstored.as_deref()).await
     }
 
     /// The end of a run without effects.
     pub(crate) fn bare_settlement(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         status: RunStatus,
     ) -> Result<Settlement, EngineError> {
         let result = serde_json::to_string(&RunResult::default())
             .map_err(|e| EngineError::internal("could not write a result", e))?;
         Ok(Settlement {
-            run_id: held.id.clone(),
-            attempt: held.attempt,
+            run_id: claimed.id.clone(),
+            attempt: claimed.attempt,
             status,
             finished_at: self.now(),
             result,

@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::accept::deferred::{no_time, put_off_until};
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::context::Origin;
-use crate::run::execute::Held;
 use crate::run::program::SourceProgram;
 use crate::run::sink::Collected;
 use crate::settle::settle_order::{Remembered, Turn};
@@ -246,13 +246,13 @@ impl Engine {
     pub(crate) async fn add_log_event(
         &self,
         effects: &mut Effects,
-        held: &Held,
+        claimed: &ClaimedRun,
         context: &Context,
     ) -> Result<(), EngineError> {
         if effects.logs.is_empty()
             || self
                 .subscriptions()
-                .listeners_of(&held.org_id, held.owner.as_str(), LOGS)
+                .listeners_of(&claimed.org_id, claimed.owner.as_str(), LOGS)
                 .await?
                 .is_empty()
         {
@@ -264,10 +264,10 @@ impl Engine {
             .map(|line| json!({ "ts": line.at.ms(), "level": line.level, "text": line.text }))
             .collect();
         let event = self.new_event(
-            held.owner.as_str(),
-            &held.org_id,
+            claimed.owner.as_str(),
+            &claimed.org_id,
             LOGS.into(),
-            json!({ "run_id": held.id, "lines": lines }).to_string(),
+            json!({ "run_id": claimed.id, "lines": lines }).to_string(),
             "{}".into(),
         );
         self.pass_on(effects, &event, context, context.handles_error).await

@@ -14,7 +14,7 @@ use millrace_store::Effects;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::program::Program;
 use crate::run::sink::Collected;
 use crate::tenants::secrets::sha256_hex;
@@ -60,15 +60,15 @@ impl Engine {
         program: &Program,
         context: &Context,
     ) -> Result<(), EngineError> {
-        let Failed { held, error, result } = failed;
+        let Failed { claimed, error, result } = failed;
         let raw = |text: String| {
             RawValue::from_string(text).map_err(|e| EngineError::damaged("a stored event", e))
         };
         let original_event = raw(match context.keeps_nothing {
             true => KEPT_NOTHING.to_owned(),
-            false => capped(&held.event, ORIGINAL_EVENT_BYTES_MAX),
+            false => capped(&claimed.event, ORIGINAL_EVENT_BYTES_MAX),
         })?;
-        let original_context = raw(held.context.clone())?;
+        let original_context = raw(claimed.context.clone())?;
         let steps = match context.keeps_nothing {
             true => None,
             false => earlier_results(result)
@@ -83,8 +83,13 @@ impl Engine {
         };
         let payload = serde_json::to_string(&body)
             .map_err(|e| EngineError::internal("could not write an error event", e))?;
-        let event =
-            self.new_event(held.owner.as_str(), &held.org_id, ERRORS.into(), payload, "{}".into());
+        let event = self.new_event(
+            claimed.owner.as_str(),
+            &claimed.org_id,
+            ERRORS.into(),
+            payload,
+            "{}".into(),
+        );
         if context.handles_error {
             let line = "this error was raised while an $errors event was handled, so it triggers no listener; it is listed among the workflow's errors";
             collected.logs.push(LogLine {
@@ -97,19 +102,19 @@ impl Engine {
         } else {
             self.add_event(effects, event, context, true).await?;
         }
-        effects.notice = self.notice(held, program, context, error).await?;
+        effects.notice = self.notice(claimed, program, context, error).await?;
         Ok(())
     }
 
     /// What the error of a live run counts under.
     pub(crate) fn error_group(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         program: &Program,
         error: &ErrorBody,
     ) -> ErrorGroup {
         let [class, step, frame, message] = ErrorGroup::parts(error, program.step_of(error));
-        let owner = held.owner.as_str().to_owned();
+        let owner = claimed.owner.as_str().to_owned();
         let id = sha256_hex(ErrorGroup::fingerprint(&owner, &class, &step, &frame).as_bytes());
         let now = self.now();
         ErrorGroup {
@@ -118,13 +123,13 @@ impl Engine {
                 ErrorGroupId::PREFIX,
                 &id[..GROUP_ID_CHARS]
             )),
-            org_id: held.org_id.clone(),
+            org_id: claimed.org_id.clone(),
             owner,
             class,
             step,
             frame,
             message,
-            last_run_id: held.id.clone(),
+            last_run_id: claimed.id.clone(),
             first_at: now,
             last_at: now,
             count: 1,
@@ -137,7 +142,7 @@ impl Engine {
 
 /// A run that failed.
 pub(crate) struct Failed<'a> {
-    pub(crate) held: &'a Held,
+    pub(crate) claimed: &'a ClaimedRun,
     pub(crate) error: &'a ErrorBody,
     /// What its steps left.
     pub(crate) result: &'a RunResult,

@@ -21,8 +21,8 @@ use serde_json::value::RawValue;
 
 use crate::background::Task;
 use crate::run::cancel;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::context::Origin;
-use crate::run::execute::Held;
 use crate::run::pauses::{Carried, Rest, may_pause};
 use crate::run::program::{Program, SourceProgram};
 use crate::run::sink::Collected;
@@ -38,17 +38,17 @@ impl Engine {
     /// Settles a run with all it did; or its attempt, where that ended with a pause.
     pub(crate) async fn settle_run(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         program: &Arc<Program>,
         carried: Carried,
         mut collected: Collected,
         outcome: CallOutcome,
     ) -> Result<(), EngineError> {
-        let context: Context = millrace_model::json::from_str(&held.context)
+        let context: Context = millrace_model::json::from_str(&claimed.context)
             .map_err(|e| EngineError::damaged("a stored context", e))?;
         let mut error =
             outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
-        let mut rest = self.rest(held, program, &carried, &outcome)?;
+        let mut rest = self.rest(claimed, program, &carried, &outcome)?;
         if let Some(rest) = &mut rest
             && let Some(error) = error.take()
         {
@@ -59,7 +59,7 @@ impl Engine {
                 rest.wake_at.iso()
             )));
             rest.step = Some(self.retried_step(
-                held,
+                claimed,
                 rest,
                 &error,
                 collected.steps.last().and_then(|step| step.exported.as_deref()),
@@ -77,7 +77,7 @@ impl Engine {
             collected.logs.push(self.error_line(&error.stack));
         }
         let status = cancel::status_of(error.as_ref(), &outcome);
-        let mut settlement = self.bare_settlement(held, status)?;
+        let mut settlement = self.bare_settlement(claimed, status)?;
         let mut result = result_of(carried, &mut collected, &outcome)?;
         if context.test
             && let Program::Workflow(workflow) = &**program
@@ -101,21 +101,25 @@ impl Engine {
             None => None,
         };
         let mut effects = Effects {
-            log_owner: Some((held.org_id.clone(), held.owner.as_str().to_owned(), held.id.clone())),
+            log_owner: Some((
+                claimed.org_id.clone(),
+                claimed.owner.as_str().to_owned(),
+                claimed.id.clone(),
+            )),
             ..Effects::default()
         };
-        if held.kind == RunKind::Live
+        if claimed.kind == RunKind::Live
             && let Some(error) = &error
         {
-            settlement.group = Some(self.error_group(held, program, error));
-            let failed = Failed { held, error, result: &result };
+            settlement.group = Some(self.error_group(claimed, program, error));
+            let failed = Failed { claimed, error, result: &result };
             Box::pin(self.add_error_event(&mut effects, &mut collected, failed, program, &context))
                 .await?;
         }
-        if held.kind == RunKind::Test {
+        if claimed.kind == RunKind::Test {
             would_send::record(&mut result.steps, &collected.sends);
         }
-        self.add_sends(&mut effects, &mut collected, held, &context).await?;
+        self.add_sends(&mut effects, &mut collected, claimed, &context).await?;
         // What was cut off on the way is in the log as well.
         collected.logs.append(&mut effects.logs);
         if let Some(rest) = rest {
@@ -125,9 +129,9 @@ impl Engine {
                 result.steps.retain(|s| s.namespace != step.namespace);
                 result.steps.push(step.clone());
             }
-            self.store_run(held.unstored.as_deref()).await?;
+            self.store_run(claimed.unstored.as_deref()).await?;
             let streamed = collected.logs_streamed;
-            return Box::pin(self.pause(held, rest, result_text(&result)?, effects, streamed))
+            return Box::pin(self.pause(claimed, rest, result_text(&result)?, effects, streamed))
                 .await;
         }
         if context.keeps_nothing {
@@ -141,12 +145,12 @@ impl Engine {
         match &**program {
             Program::Workflow(_) | Program::Damaged(_) => {
                 settlement.effects = Effects { logs: collected.logs, ..base };
-                self.commit(held, program, settlement, collected.logs_streamed).await
+                self.commit(claimed, program, settlement, collected.logs_streamed).await
             }
             Program::Source(source) => {
                 Box::pin(
                     self.settle_source(
-                        held, program, source, &context, collected, settlement, base,
+                        claimed, program, source, &context, collected, settlement, base,
                     ),
                 )
                 .await
@@ -157,18 +161,18 @@ impl Engine {
     /// The pause that the attempt ended with.
     fn rest(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         program: &Program,
         carried: &Carried,
         outcome: &CallOutcome,
     ) -> Result<Option<Rest>, EngineError> {
         match (&outcome.result, program) {
-            (Err(failure), Program::Workflow(workflow)) if may_pause(held) => Ok(workflow
+            (Err(failure), Program::Workflow(workflow)) if may_pause(claimed) => Ok(workflow
                 .settings
                 .auto_retry
                 .as_ref()
                 .and_then(|retry| Rest::retry(retry, failure, carried, self.now()))),
-            (Ok(done), Program::Workflow(_)) if may_pause(held) => {
+            (Ok(done), Program::Workflow(_)) if may_pause(claimed) => {
                 done.paused.as_ref().map(|paused| Rest::of(paused, self.now())).transpose()
             }
             _ => Ok(None),
@@ -178,7 +182,7 @@ impl Engine {
     /// Ends the attempt with a pause, and all it did with it.
     async fn pause(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         rest: Rest,
         result: String,
         effects: Effects,
@@ -188,7 +192,7 @@ impl Engine {
         let (listeners, to_webhooks) = (effects.runs.len(), !effects.webhook_deliveries.is_empty());
         let state = serde_json::to_string(&rest.state)
             .map_err(|e| EngineError::internal("could not write a pause", e))?;
-        let (run_id, attempt) = (held.id.clone(), held.attempt);
+        let (run_id, attempt) = (claimed.id.clone(), claimed.attempt);
         let pausing = Pausing {
             run_id,
             attempt,
@@ -201,7 +205,7 @@ impl Engine {
         };
         let status = self.0.store.pause_run(pausing).await?;
         self.publish_settled(settled);
-        self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
+        self.run_changed(&claimed.org_id, claimed.owner.as_str(), &claimed.id);
         if listeners > 0 || status == RunStatus::Queued {
             self.queued();
         }
@@ -215,7 +219,7 @@ impl Engine {
     #[expect(clippy::too_many_arguments, reason = "the parts of one settlement, taken apart once")]
     async fn settle_source(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         program: &Arc<Program>,
         source: &SourceProgram,
         context: &Context,
@@ -228,7 +232,7 @@ impl Engine {
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
             let leaves = self.add_emits(&mut effects, source, context, &collected, &turn).await?;
-            self.add_log_event(&mut effects, held, context).await?;
+            self.add_log_event(&mut effects, claimed, context).await?;
             let mut attempt = Settlement { effects, ..settlement.clone() };
             if attempt.effects.deduped > 0 {
                 let mut result: RunResult = millrace_model::json::from_str(&attempt.result)
@@ -236,7 +240,7 @@ impl Engine {
                 result.deduped = attempt.effects.deduped;
                 attempt.result = result_text(&result)?;
             }
-            let commit = self.commit(held, program, attempt, collected.logs_streamed);
+            let commit = self.commit(claimed, program, attempt, collected.logs_streamed);
             let done = self.commit_in_turn(turn, leaves, commit).await;
             if !has_changed(&done) {
                 return done;
@@ -244,7 +248,7 @@ impl Engine {
         }
         Err(EngineError::internal(
             "a source's state kept changing while its run was settled",
-            held.id.to_string(),
+            claimed.id.to_string(),
         ))
     }
 
@@ -298,7 +302,7 @@ impl Engine {
 
     async fn commit(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         program: &Program,
         settlement: Settlement,
         streamed: usize,
@@ -310,10 +314,10 @@ impl Engine {
             (Task::Deliverer, !effects.deliveries.is_empty()),
             (Task::WebhookDispatcher, !effects.webhook_deliveries.is_empty()),
         ];
-        self.store_end(settlement, held.unstored.as_deref()).await?;
+        self.store_end(settlement, claimed.unstored.as_deref()).await?;
         self.publish_settled(settled);
         let identity = program.identity();
-        self.run_changed(identity.org_id, identity.owner.as_str(), &held.id);
+        self.run_changed(identity.org_id, identity.owner.as_str(), &claimed.id);
         if listeners > 0 {
             self.queued();
         }

@@ -9,7 +9,7 @@ use millrace_model::run::Context;
 use millrace_store::{Mail, MailStatus, Notice};
 
 use crate::checks::one_line;
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::program::Program;
 use crate::{Engine, EngineError};
 
@@ -23,7 +23,7 @@ impl Engine {
     /// The notice of a workflow's error; None for sources and where the workflow does not want any.
     pub(crate) async fn notice(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         program: &Program,
         context: &Context,
         error: &ErrorBody,
@@ -36,7 +36,7 @@ impl Engine {
             return Ok(None);
         }
         let recipients = if settings.error_recipients.is_empty() {
-            let Some(organization) = self.0.store.organization(&held.org_id).await? else {
+            let Some(organization) = self.0.store.organization(&claimed.org_id).await? else {
                 return Ok(None);
             };
             if organization.error_recipients.is_empty() {
@@ -48,22 +48,22 @@ impl Engine {
             settings.error_recipients.clone()
         };
         let step = program.step_of(error);
-        let group = self.error_group(held, program, error).id;
+        let group = self.error_group(claimed, program, error).id;
         let now = self.now();
         let base = &self.0.config.base_url;
-        let run = format!("{base}/runs/{}", held.id);
-        let editor = format!("{base}/workflows/{}/edit?run={}", context.workflow_id, held.id);
-        let told = Told { context, step, error, run: &run, editor: &editor };
+        let run = format!("{base}/runs/{}", claimed.id);
+        let editor = format!("{base}/workflows/{}/edit?run={}", context.workflow_id, claimed.id);
+        let content = MailContent { context, step, error, run: &run, editor: &editor };
         let (subject, text, html) = (
             one_line(&plain(&format!("{} in {}", error.code, context.workflow_name))),
-            told.text(),
-            told.html(),
+            content.text(),
+            content.html(),
         );
         let mails = recipients
             .into_iter()
             .map(|recipient| Mail {
                 id: MailId::generate(&self.0.ids),
-                org_id: held.org_id.clone(),
+                org_id: claimed.org_id.clone(),
                 recipient,
                 subject: subject.clone(),
                 text: text.clone(),
@@ -76,7 +76,7 @@ impl Engine {
             })
             .collect();
         Ok(Some(Notice {
-            owner: held.owner.as_str().to_owned(),
+            owner: claimed.owner.as_str().to_owned(),
             class: error.code.clone(),
             at: now,
             unless_since: notice_cutoff(now),
@@ -86,8 +86,8 @@ impl Engine {
     }
 }
 
-/// What a mail tells.
-struct Told<'a> {
+/// Content of a mail about an error.
+struct MailContent<'a> {
     context: &'a Context,
     step: &'a str,
     error: &'a ErrorBody,
@@ -97,7 +97,7 @@ struct Told<'a> {
     editor: &'a str,
 }
 
-impl Told<'_> {
+impl MailContent<'_> {
     /// What both forms say, by name. The values are of strangers.
     fn facts(&self) -> [(&'static str, String); 6] {
         let error = self.error;
@@ -238,14 +238,14 @@ mod tests {
             ts: "2026-01-02T03:04:05.678Z".into(),
             stack,
         };
-        let told = Told {
+        let content = MailContent {
             context: &context,
             step: "charge",
             error: &error,
             run: "https://m.test/runs/run_1",
             editor: "https://m.test/workflows/p_1/edit?run=run_1",
         };
-        let (text, html) = (told.text(), told.html());
+        let (text, html) = (content.text(), content.html());
         for part in [
             "Workflow: Orders <b>",
             "Step:     charge",

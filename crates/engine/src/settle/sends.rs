@@ -8,7 +8,7 @@ use millrace_store::{Delivery, DeliveryKind, DeliveryStatus, Effects};
 use serde_json::{Value, json};
 
 use crate::owners::sse_emitter;
-use crate::run::execute::Held;
+use crate::run::claimed_run::ClaimedRun;
 use crate::run::sink::Collected;
 use crate::{Engine, EngineError};
 
@@ -22,11 +22,11 @@ impl Engine {
         &self,
         effects: &mut Effects,
         collected: &mut Collected,
-        held: &Held,
+        claimed: &ClaimedRun,
         context: &Context,
     ) -> Result<(), EngineError> {
         let sends = std::mem::take(&mut collected.sends);
-        if held.kind == RunKind::Test {
+        if claimed.kind == RunKind::Test {
             if !sends.is_empty() {
                 let text = format!(
                     "a test run delivers nothing: {} `$.send` calls were left out",
@@ -56,8 +56,8 @@ impl Engine {
                         continue;
                     }
                     let event = self.new_event(
-                        held.owner.as_str(),
-                        &held.org_id,
+                        claimed.owner.as_str(),
+                        &claimed.org_id,
                         name,
                         emitted(&sent).to_string(),
                         "{}".into(),
@@ -71,8 +71,8 @@ impl Engine {
                         channel(sent.get("channel").and_then(Value::as_str).unwrap_or(""));
                     let data = sent.get("payload").unwrap_or(&Value::Null).to_string();
                     effects.events.push(self.new_event(
-                        &sse_emitter(held.owner.as_str()),
-                        &held.org_id,
+                        &sse_emitter(claimed.owner.as_str()),
+                        &claimed.org_id,
                         channel,
                         data,
                         "{}".into(),
@@ -80,10 +80,10 @@ impl Engine {
                 }
                 (_, Some(kind)) if effects.deliveries.len() < DELIVERIES_MAX => {
                     // A run that paused has sent before: the numbers of each attempt are its own.
-                    let position = held.attempt.saturating_mul(DELIVERIES_MAX as i64)
+                    let position = claimed.attempt.saturating_mul(DELIVERIES_MAX as i64)
                         + i64::try_from(effects.deliveries.len()).unwrap_or(0);
                     effects.deliveries.push(self.new_delivery(
-                        held,
+                        claimed,
                         kind,
                         position,
                         payload.get().to_owned(),
@@ -110,7 +110,7 @@ impl Engine {
 
     fn new_delivery(
         &self,
-        held: &Held,
+        claimed: &ClaimedRun,
         kind: DeliveryKind,
         position: i64,
         payload: String,
@@ -118,9 +118,9 @@ impl Engine {
     ) -> Delivery {
         Delivery {
             id: DeliveryId::generate(&self.0.ids),
-            org_id: held.org_id.clone(),
-            owner: held.owner.as_str().to_owned(),
-            run_id: held.id.clone(),
+            org_id: claimed.org_id.clone(),
+            owner: claimed.owner.as_str().to_owned(),
+            run_id: claimed.id.clone(),
             position,
             kind,
             payload,
