@@ -6,6 +6,7 @@
 mod accept;
 mod answers;
 mod background;
+mod bundle_error;
 mod cache;
 mod checks;
 mod config;
@@ -17,6 +18,7 @@ mod error;
 mod field_errors;
 mod nodes;
 mod observe;
+mod on_request;
 mod one_by_one;
 mod overview;
 mod owners;
@@ -110,16 +112,16 @@ pub use observe::traces::TraceConfig;
 pub use observe::views::{
     DeploymentView, ReplayView, RunView, SourceDeploymentView, SourceView, StepView, WorkflowView,
 };
+pub use on_request::actions::ActionRun;
+pub use on_request::workflow_tests::{NewTest, TestEvent};
 pub use overview::names::WouldGo;
 pub use overview::system::System;
 pub use read_value::read_value;
-pub use run::actions::ActionRun;
 pub use run::data_stores::EntryEnd;
 pub use run::replay_from::ReplayFrom;
 pub use run::replays::{NewReplay, ReplayChange, RunReplay};
 pub use run::shown_keys::{AskedKeys, KeyView};
 pub use run::so_far::SoFar;
-pub use run::workflow_tests::{NewTest, TestEvent};
 pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};
 pub use tenants::app_images::AppImage;
 pub use tenants::apps::{AppFilter, NewApp};
@@ -217,7 +219,7 @@ struct Inner {
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
     unstored: run::unstored::UnstoredRuns,
     full_queues: run::full_queues::FullQueues,
-    artifact_files: deploy::artifact_files::ArtifactFiles,
+    artifact_files: run::artifact_files::ArtifactFiles,
 }
 
 impl Deref for Inner {
@@ -304,7 +306,7 @@ impl Engine {
             responders: Mutex::default(),
             unstored: run::unstored::UnstoredRuns::default(),
             full_queues: run::full_queues::FullQueues::default(),
-            artifact_files: deploy::artifact_files::ArtifactFiles::default(),
+            artifact_files: run::artifact_files::ArtifactFiles::default(),
             bundler,
             tenants,
             keyring,

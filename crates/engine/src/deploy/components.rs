@@ -5,21 +5,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_bundle::{BundleRequest, Entry, Lock};
-use millrace_model::component::{
-    Artifact, Beside, CodeFiles, ComponentType, Manifest, SavedComponent,
-};
+use millrace_bundle::{BundleRequest, Entry};
+use millrace_model::component::{Artifact, CodeFiles, ComponentType, Manifest, SavedComponent};
 use millrace_model::ids::ComponentId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::FromRegistry;
 use millrace_model::slug::slugify;
 use millrace_model::tenant::{Caller, Scope};
 use millrace_runner::{Call, FailureKind, IsolateSpec};
-use serde::{Deserialize, Serialize};
 use serde_json::{json, value::to_raw_value};
 
+use crate::bundle_error::bundle_error;
 use crate::checks::key_and_version;
-use crate::deploy::bundle_error::bundle_error;
+use crate::run::artifact_files::{StoredLock, is_hash};
+use crate::run::call::MODULE;
 use crate::run::sink::Ignore;
 use crate::tenants::apps::AuthKeys;
 use crate::tenants::secrets::sha256_hex;
@@ -27,8 +26,6 @@ use crate::{Engine, EngineError, ErrorKind, check_scope};
 
 /// Wall-clock limit of loading a module to read its manifest.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Name of a component's only module in its isolate.
-pub(crate) const MODULE: &str = "component";
 
 /// Where a component's code comes from.
 #[derive(Clone, Debug)]
@@ -52,16 +49,6 @@ pub enum CodeRef {
     },
     /// An address of the code.
     Url(String),
-}
-
-/// The package lock as it is stored: the versions, and what lies beside the bundle. With it and the
-/// checksums the packages can be had again.
-#[derive(Serialize, Deserialize)]
-pub(super) struct StoredLock {
-    #[serde(flatten)]
-    lock: Lock,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) beside: Option<Beside>,
 }
 
 /// A component that was built but not stored.
@@ -460,11 +447,6 @@ fn of_an_old_node(error: EngineError, unfit: &[String]) -> EngineError {
         }
         error => error,
     }
-}
-
-/// Whether a text is a SHA-256 in hex.
-pub(super) fn is_hash(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 fn entry_of(

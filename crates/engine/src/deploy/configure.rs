@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::component::{ComponentType, PropDef, SavedComponent};
-use millrace_model::egress::Refusal;
 use millrace_model::ids::SourceId;
 use millrace_model::props::Site;
 use millrace_model::run::LogLine;
@@ -16,13 +15,14 @@ use parking_lot::Mutex;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
-use crate::deploy::components::{CodeRef, MODULE};
+use crate::deploy::components::CodeRef;
 use crate::deploy::form_answers::{OptionsAnswer, PropsAnswer};
 use crate::field_errors::invalid_props;
-use crate::run::actions::isolate_owner;
 use crate::run::asks::AskScope;
+use crate::run::call::MODULE;
 use crate::run::inputs::{Inputs, dynamic_of};
-use crate::run::program::ISOLATES_MAX;
+use crate::run::program::{ISOLATES_MAX, isolate_owner};
+use crate::run::refused_connections::with_refusals;
 use crate::run::sink::Answering;
 use crate::run::source_program::env_of;
 use crate::run::store_grants::StoreGrants;
@@ -33,9 +33,6 @@ use crate::{Engine, EngineError};
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The class of errors that are words for whoever configures a component (registry facts 3).
 const CONFIGURATION_ERROR: &str = "ConfigurationError";
-
-/// Refused connections that one message names.
-const REFUSALS_TOLD: usize = 3;
 
 /// What a form is about.
 #[derive(Clone, Debug)]
@@ -374,14 +371,6 @@ impl Engine {
             Err(failure) => Ok(Err(with_refusals(failure, &sink.refusals.lock()))),
         }
     }
-}
-
-/// A failure of code whose output nobody reads: its message says as well what the walls refused.
-pub(crate) fn with_refusals(mut failure: CallFailure, refusals: &[Refusal]) -> CallFailure {
-    for refusal in refusals.iter().take(REFUSALS_TOLD) {
-        failure.message.push_str(&format!("; {refusal}"));
-    }
-    failure
 }
 
 /// A failure as a form shows it.

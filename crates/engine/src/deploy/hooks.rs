@@ -6,12 +6,12 @@ use millrace_model::ids::RunId;
 use millrace_model::run::{LogLevel, LogLine};
 use millrace_model::shown;
 use millrace_runner::{Call, CallFailure, FailureKind};
-use serde_json::value::RawValue;
 
-use crate::deploy::configure::with_refusals;
 use crate::run::asks::AskScope;
+use crate::run::call::source_call;
 use crate::run::context::Origin;
 use crate::run::program::{Program, SourceProgram};
+use crate::run::refused_connections::with_refusals;
 use crate::run::sink::{CallDb, Collected, Collector};
 use crate::{Engine, EngineError};
 
@@ -121,24 +121,6 @@ fn not_installed(code: &str, message: String) -> CallFailure {
         message,
         namespace: None,
     }
-}
-
-/// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text; `db`: what its
-/// `$.service.db` holds.
-pub(crate) fn source_call(
-    props: &str,
-    dynamic_props: &str,
-    db: Option<&RawValue>,
-    hook: Option<Hook>,
-    event: &str,
-) -> Result<Box<RawValue>, EngineError> {
-    let hook = hook.map_or_else(|| "null".to_owned(), |h| format!("\"{}\"", h.name()));
-    let body = format!(
-        r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props},"dynamic_props":{dynamic_props},"db":{}}}"#,
-        crate::deploy::components::MODULE,
-        db.map_or("null", RawValue::get)
-    );
-    RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
 }
 
 /// The error that a deploy or update shows where a hook failed (reference 3).

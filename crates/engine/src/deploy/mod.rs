@@ -1,9 +1,7 @@
 //! Components, sources and workflows: what is checked and built before they are stored.
 
-pub(crate) mod artifact_files;
 mod brought_back;
 pub(crate) mod built_registry;
-pub(crate) mod bundle_error;
 pub(crate) mod components;
 pub(crate) mod configure;
 pub(crate) mod form_answers;

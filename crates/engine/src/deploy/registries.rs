@@ -19,9 +19,9 @@ use millrace_model::registry::{
 use millrace_model::tenant::Caller;
 use millrace_store::{FoundComponent, NewRegistry};
 
+use crate::bundle_error::bundle_error;
 use crate::checks::key_and_version;
 use crate::ctx::Ctx;
-use crate::deploy::bundle_error::bundle_error;
 use crate::deploy::search_index::SearchIndexes;
 use crate::tenants::apps::Apps;
 use crate::tenants::secrets::sha256_hex;

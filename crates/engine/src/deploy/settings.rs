@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::checks::recipients;
 use crate::read_value::read_value;
+use crate::run::allowed_settings::timeout_ms_max;
 use crate::{EngineConfig, EngineError};
 
 /// The largest heap that a workflow may ask for, MiB.
@@ -246,20 +247,6 @@ pub(crate) fn settings_of(
     })
 }
 
-/// The settings that a version has on this server: what it was deployed with, and no more than the
-/// operator allows by now.
-pub(crate) fn within(settings: &Settings, operator: &EngineConfig) -> Settings {
-    Settings {
-        timeout_ms: settings.timeout_ms.map(|ms| ms.min(timeout_ms_max(operator))),
-        memory_mb: settings.memory_mb.map(|mb| mb.min(operator.memory_mb_max)),
-        calls_per_isolate: settings
-            .calls_per_isolate
-            .map(|calls| calls.min(operator.calls_per_isolate_max)),
-        queue_max: settings.queue_max.map(|runs| runs.min(operator.waiting_runs_max)),
-        ..settings.clone()
-    }
-}
-
 /// Holds the runs that one process is to serve at once to the operator's ceiling.
 pub(crate) fn check_calls(
     field: &str,
@@ -276,10 +263,6 @@ pub(crate) fn check_calls(
         )),
         None => Ok(()),
     }
-}
-
-fn timeout_ms_max(operator: &EngineConfig) -> u64 {
-    u64::try_from(operator.timeout_max.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A setting from now on; not given, it stays. `usual`: what `true` stands for.

@@ -30,6 +30,7 @@ use crate::error::{readable, removable};
 use crate::observe::views::SourceView;
 use crate::run::context::Origin;
 use crate::run::program::Program;
+use crate::run::source_program::has_db;
 use crate::tenants::request_secrets::keep_credentials;
 use crate::{Engine, EngineError};
 
@@ -486,11 +487,6 @@ impl Engine {
     pub(crate) fn new_endpoint_key(&self) -> String {
         format!("en{}", self.0.ids.base62(26).to_lowercase())
     }
-}
-
-/// Whether a component has a `$.service.db`.
-pub(crate) fn has_db(defs: &[PropDef]) -> bool {
-    defs.iter().any(|def| def.is(PropType::Db))
 }
 
 fn require_source(component: &SavedComponent) -> Result<(), EngineError> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use millrace_model::component::{Artifact, Responds, SavedComponent};
+use millrace_model::component::{Responds, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId};
 use millrace_model::props::{self, Site};
 use millrace_model::schedule::Schedule;
@@ -16,6 +16,7 @@ use crate::deploy::requests::{SHOWN_OF_SOURCES, StepRequest, TriggerRequest};
 use crate::deploy::settings::settings_of;
 use crate::deploy::step_code::step_code;
 use crate::deploy::updates::UpdateWorkflow;
+use crate::run::program::BuiltSteps;
 use crate::tenants::request_secrets::keep_credentials;
 use crate::tenants::secrets::keep_sealed;
 use crate::{Engine, EngineError};
@@ -113,9 +114,6 @@ impl StepRequest {
         Ok(step)
     }
 }
-
-/// What was built for a version and is stored with it.
-pub(crate) type BuiltSteps = Vec<(SavedComponent, Artifact)>;
 
 impl Engine {
     /// Refuses an id of a trigger or step that is none of the workflow's: of its draft or of a

@@ -19,10 +19,10 @@ use crate::deploy::marks::checked;
 use crate::deploy::new_records::NewWorkflow;
 use crate::deploy::precondition::check_tag;
 use crate::deploy::updates::{DeployRequest, UpdateWorkflow};
-use crate::deploy::workflow_parts::BuiltSteps;
 use crate::error::removable;
 use crate::observe::views::{DeploymentView, WorkflowView};
 use crate::owners::check_owner;
+use crate::run::program::BuiltSteps;
 use crate::tenants::secrets::hide_sealed;
 use crate::{Engine, EngineError};
 

@@ -4,22 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millrace_model::clock::Timestamp;
-use millrace_model::egress::Refusal;
 use millrace_model::run::{Context, LogLevel, LogLine, RunKind};
 use millrace_model::{error_chain, json};
 use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
 use millrace_store::fail_point;
-use serde_json::value::RawValue;
 
-use crate::deploy::configure::with_refusals;
-use crate::deploy::hooks::source_call;
 use crate::run::asks::{AskScope, AskingRun};
 use crate::run::begin_order::BeginTurn;
+use crate::run::call::{source_call, workflow_call};
 use crate::run::claimed_run::ClaimedRun;
 use crate::run::lease_guard::LeaseGuard;
 use crate::run::pauses::{Carried, may_pause_again};
 use crate::run::program::{Program, WorkflowProgram};
 use crate::run::progress::Progress;
+use crate::run::refused_connections::with_refusal_meant;
 use crate::run::sink::{CallDb, Collector, Responder};
 use crate::service_db;
 use crate::settle::is_fenced;
@@ -275,24 +273,6 @@ fn answered_before(program: &Program, at: Timestamp) -> LogLine {
 /// A tick that begins so long after it was due is marked.
 const TICK_LATE: Duration = Duration::from_secs(5);
 
-/// What Node's `fetch` throws, whatever happened.
-const FETCH_FAILED: &str = "fetch failed";
-
-/// A step's error that is a refused connection names the rule as well, where it names the address
-/// (a host's other calls may have wanted others) or says nothing of what happened.
-fn with_refusal_meant(failure: CallFailure, refusals: &[Refusal]) -> CallFailure {
-    let names = |refusal: &&Refusal| {
-        failure.message.contains("EACCES")
-            && failure.message.contains(&refusal.address.ip().to_string())
-    };
-    let meant: Vec<Refusal> = refusals
-        .iter()
-        .filter(|refusal| failure.message == FETCH_FAILED || names(refusal))
-        .copied()
-        .collect();
-    with_refusals(failure, &meant)
-}
-
 /// The steps of an attempt in order. Where earlier attempts were lost, the first one was struck.
 fn next_steps(workflow: &WorkflowProgram, carried: &Carried) -> impl Iterator<Item = String> {
     workflow
@@ -348,26 +328,4 @@ fn damaged(message: &str) -> CallOutcome {
         namespace: None,
     };
     CallOutcome { result: Err(failure), duration: Duration::ZERO }
-}
-
-fn workflow_call(
-    steps: &str,
-    claimed: &ClaimedRun,
-    carried: &Carried,
-    flow: &str,
-    deadline_ms: i64,
-) -> Result<Box<RawValue>, EngineError> {
-    let test = claimed.kind == RunKind::Test;
-    // `$.context` is the trigger's context and what only a running step knows (reference 4).
-    let open = claimed.context.strip_suffix('}').unwrap_or("{");
-    let comma = if open.len() > 1 { "," } else { "" };
-    let body = format!(
-        r#"{{"kind":"workflow","trigger":{{"event":{},"context":{}}},"steps":{},"context":{open}{comma}"deadline":{deadline_ms},"JIT":{test},"run":{{"runs":1,"context":null,"callback_request":null}}}},"results":{},"flow":{flow},"test":{test}{}}}"#,
-        claimed.event,
-        claimed.context,
-        steps,
-        carried.results()?,
-        carried.resume_field()
-    );
-    RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
 }

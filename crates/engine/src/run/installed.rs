@@ -5,8 +5,8 @@ use millrace_model::ids::OrgId;
 use millrace_runner::ModuleSpec;
 use tokio::sync::OnceCell;
 
-use crate::deploy::bundle_error::bundle_error;
-use crate::deploy::components::MODULE;
+use crate::bundle_error::bundle_error;
+use crate::run::call::MODULE;
 use crate::run::program::Program;
 use crate::{Engine, EngineError};
 

@@ -14,11 +14,15 @@
 //! | `source_program` | programs of sources, live and of earlier runs |
 //! | `inputs` | configured values with the credentials of their accounts |
 //! | `context` | contexts of runs |
+//! | `artifact_files` | files of built code, written from the store where they are missing |
+//! | `allowed_settings` | settings of workflows within what the operator allows |
+//! | `call` | bodies of calls |
 //! | `installed` | installs packages that the cache lost, before a call begins |
 //! | `damaged` | fails the runs of owners whose stored data cannot be read |
 //! | **Execute** | |
 //! | `execute` | sends a claimed run's call to a host, and hands its effects to `settle` |
 //! | `sink` | collects the effects of a call while it runs |
+//! | `refused_connections` | names refused connections in the errors of code that met them |
 //! | `unstored` | stores a run with its end, where its client waits for the answer |
 //! | `progress` | makes results of finished steps durable while the run goes on |
 //! | `pauses` | ends an attempt with a pause, and begins the next one behind it |
@@ -37,19 +41,19 @@
 //! | `files` | file stores |
 //! | `shown_keys` | pages of keys and paths, shown only to callers that may resume runs |
 //! | **On request** | |
-//! | `actions` | runs an action by itself, without a stored run |
-//! | `workflow_tests` | tests of undeployed versions, and live runs on request |
 //! | `replays` | replays of many runs: a job in the store, taken step by step |
 //! | `replay_plan` | checks what a replay asks for, and counts its runs |
 //! | `replay_from` | the step that a replay begins with, and the results before it |
 //! | `replayer` | background task that takes the steps of replays |
 
-pub(crate) mod actions;
 pub(crate) mod admission;
 pub(crate) mod again;
+pub(crate) mod allowed_settings;
+pub(crate) mod artifact_files;
 pub(crate) mod asked;
 pub(crate) mod asks;
 pub(crate) mod begin_order;
+pub(crate) mod call;
 mod callbacks;
 pub(crate) mod cancel;
 pub(crate) mod claimed_run;
@@ -67,6 +71,7 @@ pub(crate) mod lease_guard;
 pub(crate) mod pauses;
 pub(crate) mod program;
 pub(crate) mod progress;
+pub(crate) mod refused_connections;
 pub(crate) mod replay_from;
 mod replay_plan;
 pub(crate) mod replayer;
@@ -79,4 +84,3 @@ pub(crate) mod source_program;
 pub(crate) mod store_grants;
 pub(crate) mod unstored;
 mod watched;
-pub(crate) mod workflow_tests;

@@ -4,32 +4,36 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::{Hook, Manifest};
+use millrace_model::component::{Artifact, Hook, Manifest, SavedComponent};
 use millrace_model::dedupe::Strategy;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
 use millrace_model::limits::RunLimits;
 use millrace_model::props::Site;
 use millrace_model::source::{Owner, Source};
+use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
 use millrace_runner::{IsolateSpec, ModuleSpec};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::accept::endpoint_auth::Authorization;
-use crate::deploy::settings::within;
-use crate::deploy::workflow_parts::BuiltSteps;
+use crate::run::allowed_settings::within;
 use crate::run::damaged::DamagedProgram;
 use crate::run::inputs::{Inputs, dynamic_of};
 use crate::run::installed::Installed;
 use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::{AccountUse, names_account};
+use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 
 /// Runs of one source that may wait in the queue.
 const SOURCE_QUEUE_MAX: u32 = 10_000;
 /// Isolates, each with one run at a time, that one source or version of a workflow may have.
 pub(crate) const ISOLATES_MAX: u32 = 96;
+
+/// What was built for a version and is stored with it.
+pub(crate) type BuiltSteps = Vec<(SavedComponent, Artifact)>;
 
 /// What an owner runs.
 pub(crate) enum Program {
@@ -346,5 +350,14 @@ impl Engine {
             deployment_id,
             owner,
         })))
+    }
+}
+
+/// For whom an isolate stays alive between calls: the key, and the external user where one is
+/// named, of whom nothing is to meet the accounts of another.
+pub(crate) fn isolate_owner(caller: &Caller) -> String {
+    match &caller.external_user_id {
+        Some(user) => format!("{}:{}", caller.key_id, sha256_hex(user.as_bytes())),
+        None => caller.key_id.to_string(),
     }
 }

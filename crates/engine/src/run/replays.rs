@@ -20,10 +20,9 @@ use millrace_store::{ReplayStep, StoreError};
 use serde_json::Value;
 
 use crate::background::Task;
-use crate::deploy::workflow_parts::BuiltSteps;
 use crate::observe::views::ReplayView;
 use crate::run::context::Origin;
-use crate::run::program::Program;
+use crate::run::program::{BuiltSteps, Program};
 use crate::run::replay_from::results_before;
 use crate::run::replay_plan::{fitting, version_of};
 use crate::{Engine, EngineError, ReplayFrom, check_scope};

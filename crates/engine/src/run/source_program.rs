@@ -12,9 +12,8 @@ use millrace_runner::IsolateSpec;
 use millrace_store::Interfaces;
 use serde_json::{Map, Value, json};
 
-use crate::deploy::components::MODULE;
-use crate::deploy::sources::has_db;
 use crate::error::readable;
+use crate::run::call::MODULE;
 use crate::run::files::add_own_store;
 use crate::run::inputs::{Inputs, dynamic_of};
 use crate::run::installed::Installed;
@@ -136,4 +135,9 @@ impl Engine {
 /// What a source's code finds in `process.env` (reference 3).
 pub(crate) fn env_of(source: &SourceId) -> BTreeMap<String, String> {
     BTreeMap::from([("PD_COMPONENT".to_owned(), source.to_string())])
+}
+
+/// Whether a component has a `$.service.db`.
+pub(crate) fn has_db(defs: &[PropDef]) -> bool {
+    defs.iter().any(|def| def.is(PropType::Db))
 }

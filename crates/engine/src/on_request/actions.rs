@@ -18,11 +18,10 @@ use crate::deploy::components::CodeRef;
 use crate::deploy::configure::Subject;
 use crate::run::asks::AskScope;
 use crate::run::inputs::{Inputs, dynamic_of};
-use crate::run::program::ISOLATES_MAX;
+use crate::run::program::{ISOLATES_MAX, isolate_owner};
 use crate::run::sink::{CallDb, Collector};
 use crate::run::store_grants::StoreGrants;
 use crate::tenants::account_props::AccountUse;
-use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 
 /// Wall-clock limit: a request waits.
@@ -158,13 +157,4 @@ impl Engine {
 
 fn error_parts(failure: &CallFailure) -> (String, String, String) {
     (failure.code.clone(), failure.message.clone(), failure.stack.clone())
-}
-
-/// For whom an isolate stays alive between calls: the key, and the external user where one is
-/// named, of whom nothing is to meet the accounts of another.
-pub(crate) fn isolate_owner(caller: &Caller) -> String {
-    match &caller.external_user_id {
-        Some(user) => format!("{}:{}", caller.key_id, sha256_hex(user.as_bytes())),
-        None => caller.key_id.to_string(),
-    }
 }

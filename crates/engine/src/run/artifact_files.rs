@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use millrace_bundle::Lock;
 use millrace_model::Timestamp;
 use millrace_model::component::{Artifact, Beside};
 use millrace_model::own_files::{bytes_of, problem_of_part};
 use millrace_runner::{ModuleSpec, OWN_FILES, Packages};
+use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::RwLock;
 
 use crate::background::{Activation, Background, Next, Task};
-use crate::deploy::components::{StoredLock, is_hash};
 use crate::run::program::Program;
 use crate::{Engine, EngineError};
 
@@ -31,6 +32,16 @@ const POLL: Duration = Duration::from_secs(2);
 
 /// Held while files are written or found, and alone while those of an artifact are removed.
 pub(crate) type ArtifactFiles = RwLock<()>;
+
+/// The package lock as it is stored: the versions, and what lies beside the bundle. With it and the
+/// checksums the packages can be had again.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StoredLock {
+    #[serde(flatten)]
+    pub(crate) lock: Lock,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) beside: Option<Beside>,
+}
 
 impl Engine {
     /// Whether an artifact is there, which counts as a use. One without anything in it is what a
@@ -321,4 +332,9 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> std::io::Result<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|e| Err(std::io::Error::other(e)))
+}
+
+/// Whether a text is a SHA-256 in hex.
+pub(crate) fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
