@@ -27,6 +27,7 @@ const wire = new Wire();
 const underWay = new Map<number, CallContext>();
 /** Calls that the server gave ahead, in their order: each begins once the one before has ended and left nothing running. */
 const ahead: { frame: CallFrame; text: string }[] = [];
+const listenersOf = process.listeners.bind(process) as (event: string) => unknown[];
 /** What the call that ended last started goes on. */
 let leftRunning = false;
 /** A call left built-ins replaced: no further call begins here, and the process ends with the last one that is under way. */
@@ -163,12 +164,12 @@ async function perform(frame: CallFrame, text: string, call: CallContext): Promi
   }
 }
 
-const LEFT_REPLACED = "the code left a built-in function replaced, such as `Array.prototype.push`: its process ends with this run, and the next run begins in a new one; put the function back, or replace it while the module loads";
+const LEFT_REPLACED = "the code left a built-in function replaced, such as `Array.prototype.push`, or took away the listeners of errors: its process ends with this run, and the next run begins in a new one; put the function back, or replace it while the module loads";
 
 /** Ends a call. The next one of an isolate that serves one at a time begins once what this one started has ended: `next` begins it. */
 function end(call: CallContext, tail: string, goesOn: () => boolean, next = () => void soon(beginNext)): void {
   if (call.done) return;
-  if (!leaves && builtInsReplaced()) {
+  if (!leaves && (builtInsReplaced() || handlersRemoved())) {
     leaves = true;
     call.log("warn", LEFT_REPLACED);
   }
@@ -278,6 +279,23 @@ function stray(error: unknown, belongsTo: () => Scope | undefined): void {
   }
 }
 
+function onException(error: unknown): void {
+  stray(error, scope);
+}
+
+function onRejection(error: unknown): void {
+  stray(error, scopeOfRejection);
+}
+
+/** Whether code took them away, as `process.removeAllListeners()` does: the error of a later call would end the process untold. They are put back for what is under way. */
+function handlersRemoved(): boolean {
+  const hasException = listenersOf("uncaughtException").includes(onException);
+  const hasRejection = listenersOf("unhandledRejection").includes(onRejection);
+  if (!hasException) process.on("uncaughtException", onException);
+  if (!hasRejection) process.on("unhandledRejection", onRejection);
+  return !hasException || !hasRejection;
+}
+
 function assign(error: unknown, of: Scope | undefined): void {
   if (!of) return logHost(error);
   const { call, namespace } = of;
@@ -296,8 +314,8 @@ captureLogs();
 process.exit = ((code?: number) => {
   throw new Error(`process.exit(${code ?? ""}) was called: code that runs here cannot end the process; return or throw instead`);
 }) as typeof process.exit;
-process.on("uncaughtException", (error) => stray(error, scope));
-process.on("unhandledRejection", (error) => stray(error, scopeOfRejection));
+process.on("uncaughtException", onException);
+process.on("unhandledRejection", onRejection);
 wire.start(onFrame);
 wire.send({ t: "hello", protocol: 1, node: process.version });
 // The first import makes Node's loader of modules: better while nothing waits for it. A host of a test has no such file.

@@ -20,6 +20,8 @@ const { prototype: storage } = AsyncLocalStorage;
 const { prototype: resource } = AsyncResource;
 const { prototype: emitter } = EventEmitter;
 
+const none = object as Partial<Record<"then" | "toJSON" | keyof PropertyDescriptor, unknown>>;
+
 /** The built-ins as they are now. Written out, as V8 remembers where each is: names in a list take ten times as long. */
 function builtIns(): unknown[] {
   const { Array, Map, Set, WeakMap, Object, Reflect, Promise, JSON, Buffer, Date } = globalThis;
@@ -38,8 +40,8 @@ function builtIns(): unknown[] {
     globalThis.setTimeout, globalThis.clearTimeout, globalThis.setInterval, globalThis.clearInterval, globalThis.setImmediate, globalThis.clearImmediate, globalThis.queueMicrotask, process.nextTick,
     Buffer, Buffer.from, Buffer.alloc, Buffer.concat, Buffer.byteLength, buffer.toString, buffer.write, buffer.subarray, storage.run, storage.getStore, storage.enterWith, resource.runInAsyncScope,
     emitter.on, emitter.once, emitter.emit,
-    // There are none: each object would have them.
-    (object as { then?: unknown }).then, (object as { toJSON?: unknown }).toJSON,
+    // There are none: each object would have them, and each description of a property.
+    none.then, none.toJSON, none.get, none.set, none.value, none.writable, none.enumerable, none.configurable,
   ];
 }
 

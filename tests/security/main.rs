@@ -45,6 +45,7 @@ mod selections;
 mod sending;
 mod sessions;
 mod sign_in;
+mod slow_bodies;
 mod streams;
 mod support;
 mod turns;

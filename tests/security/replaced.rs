@@ -29,6 +29,18 @@ async fn a_built_in_that_a_run_leaves_replaced_is_not_there_in_the_next() {
             assert_eq!((said.status, said.text.as_str()), (200, "event 1"), "{replaced}");
         }
     }
+    // A property that each description of a property would have, and Node's listeners of errors.
+    for left in [
+        ("Object.prototype.get", "() => 'forged'"),
+        ("globalThis.gone", "process.removeAllListeners('uncaughtException')"),
+        ("globalThis.gone", "process.removeAllListeners('unhandledRejection')"),
+    ] {
+        let source = field.server.source(&code(left.0, left.1), json!({})).await;
+        for _ in 0..3 {
+            let said = field.send(&source).await;
+            assert_eq!((said.status, said.text.as_str()), (200, "event 1"), "{left:?}");
+        }
+    }
     // What fails in Node itself fails the run that did it, and no other waits.
     let throws = "() => { throw new TypeError('replaced'); }";
     let source = field.server.source(&code("Array.prototype.pop", throws), json!({})).await;

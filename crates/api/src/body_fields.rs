@@ -1,7 +1,11 @@
 //! Fields of a JSON body: each there once, known to its route, and nested within bounds.
 
+use std::collections::HashSet;
+
 use millrace_model::json;
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde_json::{Map, Value};
 
 use crate::contract::known::Known;
@@ -9,6 +13,8 @@ use crate::error::ApiError;
 
 /// Field of a body that may be nested as deep as the event that an endpoint accepts.
 const DEEP_FIELD: &str = "event";
+/// Fields of bodies whose insides are the caller's own data.
+const OWN_DATA: [&str; 2] = [DEEP_FIELD, "value"];
 /// How deep serde reads all others, and how its error begins beyond.
 const NESTED_MAX: usize = 127;
 const TOO_DEEP: &str = "recursion limit exceeded";
@@ -48,6 +54,9 @@ pub(crate) fn merge(
     if let (Some(name), Some(known)) = (&fields.unknown, known) {
         return Err(known.refuse(name));
     }
+    EachOnce { is_body: true }
+        .deserialize(&mut serde_json::Deserializer::from_slice(body))
+        .map_err(|e| ApiError::malformed_json(format!("the body cannot be read: {e}")))?;
     params.extend(fields.read);
     Ok(())
 }
@@ -100,6 +109,77 @@ impl<'de> Visitor<'de> for &mut Fields<'_> {
     }
 }
 
+/// Check that no object below the fields of a body has a field twice, as in
+/// `{"auth": {"type": "bearer", "type": "none"}}`. What is data of the caller's own is not looked
+/// at: an event may be what somebody else sent.
+struct EachOnce {
+    /// It is the body itself, whose fields were looked at.
+    is_body: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for EachOnce {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EachOnce {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Self { is_body: false })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let mut names = HashSet::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if self.is_body && OWN_DATA.contains(&name.as_str()) {
+                fields.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            if names.contains(&name) {
+                return Err(serde::de::Error::custom(format!(
+                    "the field `{name:.100}` is given twice in one object; give it once"
+                )));
+            }
+            names.insert(name);
+            fields.next_value_seed(Self { is_body: false })?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -133,6 +213,16 @@ mod tests {
                 .unwrap_err()
                 .contains("`a` is given twice; give it once")
         );
+        for twice in [
+            r#"{"a": {"b": 1, "b": 2}}"#,
+            r#"{"a": [{"b": {"c": 1, "d": 2, "c": 1}}]}"#,
+            r#"{"event": {}, "settings": {"b": null, "\u0062": 1}}"#,
+        ] {
+            let refused = check("", twice).unwrap_err();
+            assert!(refused.contains("is given twice in one object"), "{twice}: {refused}");
+        }
+        let own = r#"{"event": {"b": 1, "b": 2}, "value": [{"b": 1, "b": 2}], "a": [{"b": 1.5e300}, {"b": true}]}"#;
+        assert!(check("", own).is_ok());
         assert!(check("", "{").unwrap_err().contains("malformed_json"));
     }
 

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use millrace_engine::{ASKED_BY, Asker, Client, EngineError, People, check_scope};
+use millrace_engine::{ASKED_BY, Asker, Client, EngineError, People};
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
@@ -23,6 +23,7 @@ use crate::error::ApiError;
 use crate::params::given_once;
 pub(crate) use crate::params::{Params, query, short, unfolded};
 use crate::room::{PageMemory, Whose};
+use crate::shown_key::ShownKey;
 
 /// The one parameter of a path. Unlike axum's own, it answers in our form of errors.
 pub(crate) struct Path(pub(crate) String);
@@ -150,9 +151,11 @@ impl FromRequestParts<App> for Auth {
         app.engine.keys().count_request(&caller)?;
         // A route that says nothing of its scope is for keys that may do everything.
         let known = parts.extensions.get::<Arc<Known>>().cloned();
-        match known.as_ref().map_or(Needs::Scope(Scope::Full), |known| known.needs) {
-            Needs::AnyKey | Needs::Nothing => {}
-            Needs::Scope(scope) => check_scope(&caller, scope)?,
+        let needs = known.as_ref().map_or(Needs::Scope(Scope::Full), |known| known.needs);
+        needs.check(&caller)?;
+        if parts.method != Method::GET {
+            let shown = ShownKey::new(key, &caller, needs);
+            parts.extensions.insert(shown);
         }
         if let Some(known) = known {
             let query = query(parts.uri.query());

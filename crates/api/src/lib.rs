@@ -19,6 +19,7 @@ mod params;
 mod paths;
 mod pause_addresses;
 mod room;
+mod shown_key;
 mod v1;
 mod written_back;
 

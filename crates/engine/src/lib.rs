@@ -361,7 +361,8 @@ impl Engine {
         let last_writes = async {
             let leases: Vec<_> = self.0.leases.lock().drain().collect();
             for (run, lease) in leases {
-                if let Err(error) = self.0.store.release(&run, lease.attempt, false).await {
+                let counts = lease.was_called();
+                if let Err(error) = self.0.store.release(&run, lease.attempt, counts).await {
                     tracing::warn!(run.id = %run, error = %error, "could not give a run back to the queue; its lease ends by itself");
                 }
             }

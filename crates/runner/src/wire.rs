@@ -7,6 +7,9 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+/// The end of the year 9999: a time beyond it is none that clients can show. Epoch milliseconds.
+const LATEST_MS: i64 = 253_402_300_799_999;
+
 /// The most bytes of a name: of a step, or of a kind of `$.send` and of questions. A name of a step
 /// that is longer cannot be deployed.
 const NAME_BYTES_MAX: usize = 64;
@@ -214,7 +217,7 @@ impl<'a> Flat<'a> {
                 id: id?,
                 level: self.level,
                 text: self.text.ok_or_else(|| need("text"))?,
-                ts: self.ts,
+                ts: self.ts.clamp(0, LATEST_MS),
                 late: self.late,
             },
             "emit" => FromHost::Emit { id: id?, event: self.event, meta: self.meta },

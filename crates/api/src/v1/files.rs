@@ -1,11 +1,11 @@
 //! `/file_stores`: files that `dir` props mirror with `/tmp`. A path is a parameter, not a part of
 //! the route's path.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use futures::TryStreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use millrace_model::file::{FileStore, StoredFile};
 
 use crate::App;
@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
 use crate::fields::Fields;
 use crate::guard::stored_in_parts;
+use crate::shown_key::ShownKey;
 
 record! {
     /// A file store
@@ -142,10 +143,25 @@ pub(crate) async fn store(
 ) -> Result<Response, ApiError> {
     let params = Params(query(request.uri().query()));
     stored_in_parts(request.extensions());
+    let shown = ShownKey::of(request.extensions());
+    let is_good_still = async || match &shown {
+        Some(shown) => shown.is_good_still(&app).await,
+        None => Ok(()),
+    };
+    // A body that ends in an error is not stored.
+    let last = async || match is_good_still().await {
+        Ok(()) => Ok(Bytes::new()),
+        Err(_) => Err(std::io::Error::from(std::io::ErrorKind::PermissionDenied)),
+    };
     let body = request.into_body().into_data_stream().map_err(std::io::Error::other);
-    Ok(Fields::of(&params).data(StoredFileOut::show(
-        &app.engine.put_file(&caller, &store, &path(&params)?, body).await?,
-    )))
+    let body = body.chain(stream::once(last()));
+    match app.engine.put_file(&caller, &store, &path(&params)?, body).await {
+        Ok(file) => Ok(Fields::of(&params).data(StoredFileOut::show(&file))),
+        Err(error) => {
+            is_good_still().await?;
+            Err(error.into())
+        }
+    }
 }
 
 pub(crate) async fn remove(

@@ -25,6 +25,7 @@ use crate::contract::table::{DEPLOY, DRY_RUN, ORG, READ, a, flag, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
 use crate::fields::Fields;
+use crate::shown_key::ShownKey;
 use crate::v1::components::{ComponentOut, FromRegistryOut, apps_of};
 use crate::v1::connect_records::{AnnotationsOut, hints};
 use crate::v1::names::{self, WouldGoOut, words};
@@ -347,8 +348,8 @@ pub(crate) async fn search(
         is_own,
     };
     let found = app.engine.registries().search(&caller, &asked, limit).await?;
-    let data = Fields::of(&query.params).apply(FoundOut::show(&found));
-    Ok(Json(FoundKeysOut::show(data, &found)).into_response())
+    // Keys by their kind, and no record: `include` and `exclude` name nothing of it.
+    Ok(Json(FoundKeysOut::show(FoundOut::show(&found), &found)).into_response())
 }
 
 /// A published component, else one of a registry.
@@ -380,11 +381,15 @@ async fn put_tree(
     request: Request,
     is_new: bool,
 ) -> Result<Response, ApiError> {
+    let shown = ShownKey::of(request.extensions());
     let archive =
         Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(ARCHIVE_BYTES_MAX, ""),
             _ => ApiError::body_unreadable(),
         })?;
+    if let Some(shown) = shown {
+        shown.is_good_still(app).await?;
+    }
     if archive.is_empty() {
         return Err(EngineError::missing(
             "archive",
