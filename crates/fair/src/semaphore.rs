@@ -151,9 +151,10 @@ impl<T: Key, O: Key> FairSemaphore<T, O> {
         self.state().held_by_tenant().map(|(tenant, held)| (tenant.clone(), held)).collect()
     }
 
-    /// Owners that may have no further permit now: what they ask for would wait.
-    pub fn owners_at_quota(&self) -> Vec<O> {
-        self.state().owners_at_quota().cloned().collect()
+    /// Owners that may have no further permit now, and of which at least so many requests wait: what
+    /// they ask for would wait behind those.
+    pub fn owners_at_quota(&self, waiting: usize) -> Vec<O> {
+        self.state().owners_at_quota(waiting).cloned().collect()
     }
 
     /// Which of the tenants given would be granted a permit next, by position: the first of those

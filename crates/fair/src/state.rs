@@ -357,12 +357,12 @@ impl<T: Key, O: Key, W> State<T, O, W> {
 
     /// Owners that may have no further permit by the policy: by themselves, or with the others of
     /// their tenant.
-    pub(crate) fn owners_at_quota(&self) -> impl Iterator<Item = &O> {
+    pub(crate) fn owners_at_quota(&self, waiting: usize) -> impl Iterator<Item = &O> {
         self.tenants.values().flat_map(move |of| {
             let is_tenant_full = of.counts.held >= self.policy.permits.tenant;
             of.owners.iter().filter_map(move |(owner, of_owner)| {
                 let is_full = is_tenant_full || of_owner.counts.held >= self.owner_quota(owner);
-                is_full.then_some(owner)
+                (is_full && of_owner.counts.waiting >= waiting).then_some(owner)
             })
         })
     }

@@ -17,10 +17,11 @@ use crate::run::claimed_run::ClaimedRun;
 const POLL: Duration = Duration::from_millis(500);
 /// Runs claimed at once.
 const CLAIM_MAX: usize = 64;
-/// Runs that are claimed though no run slot is free.
+/// Runs that are claimed though no run slot is free, and of an owner though it may have none more:
+/// its slots have their next runs while others are claimed.
 const CLAIM_AHEAD: usize = 16;
-/// How often the queue is looked at while some of its owners have as many runs under way as they
-/// may.
+/// How often the queue is looked at while all that wait there are of owners that have as many runs
+/// under way as they may, and more ahead.
 const CAPPED_POLL: Duration = Duration::from_millis(50);
 /// A clock that is put right by less was not moved.
 const CLOCK_TOLERANCE_MS: i64 = 1_000;
@@ -57,8 +58,8 @@ impl Background for Dispatcher {
             now.failed("could not renew leases; nothing is claimed meanwhile", &error);
             return Next::Woken(POLL);
         }
-        let passed_over: Vec<_> =
-            slots.owners_at_quota().iter().map(|owner| owner.as_str().to_owned()).collect();
+        let full = slots.owners_at_quota(CLAIM_AHEAD);
+        let passed_over: Vec<_> = full.iter().map(|owner| owner.as_str().to_owned()).collect();
         let runs = match engine.claim(u32::try_from(room).unwrap_or(1), turn, &passed_over).await {
             Ok(runs) => runs,
             Err(error) => {
@@ -68,7 +69,20 @@ impl Background for Dispatcher {
         };
         let next = match runs.len() {
             0 if passed_over.is_empty() => Next::Woken(POLL),
-            0 => Next::After(CAPPED_POLL),
+            0 => {
+                let fewer_ahead = async {
+                    while slots.owners_at_quota(CLAIM_AHEAD).len() >= full.len() {
+                        slots.changed().await;
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = now.stop.cancelled() => {}
+                    () = fewer_ahead => {}
+                    () = tokio::time::sleep(CAPPED_POLL) => {}
+                }
+                Next::Now
+            }
             count if count == room || !passed_over.is_empty() => Next::Now,
             _ => Next::Woken(POLL),
         };

@@ -52,7 +52,7 @@ async fn an_owner_and_a_tenant_leave_permits_to_others() {
     assert!(!more.is_finished(), "a tenant leaves some too");
     let _stranger = take(&semaphore, "b", "x").await;
     assert_eq!((semaphore.free(), third.is_finished()), (0, false));
-    let full = semaphore.owners_at_quota();
+    let full = semaphore.owners_at_quota(0);
     assert_eq!(full.len(), 3, "all of the tenant that has its share: {full:?}");
 }
 
@@ -94,7 +94,7 @@ async fn a_flood_is_limited_under_cpu_pressure_and_has_its_permits_back_afterwar
     drop(flood.remove(0).await.expect("is granted"));
     tokio::task::yield_now().await;
     assert_eq!(
-        (granted(&flood), semaphore.owners_at_quota().len()),
+        (granted(&flood), semaphore.owners_at_quota(0).len()),
         (15, 1),
         "the next one waits until it holds fewer"
     );
