@@ -282,7 +282,7 @@ impl FromRequestParts<App> for ListQuery {
             given_once(parts.uri.query(), &params.0)?;
         }
         let default = known.and_then(|known| known.default_of("limit"));
-        let memory = PageMemory::of(&app.unfolded, Whose::of(&parts.extensions));
+        let memory = PageMemory::of(app, Whose::of(&parts.extensions));
         let limit = params.number("limit")?.or(default).unwrap_or(Page::LIMIT_DEFAULT);
         let cursor = |field| {
             params

@@ -14,6 +14,7 @@ mod fields;
 mod guard;
 mod health;
 mod input;
+mod large_work;
 mod metrics;
 mod params;
 mod paths;
@@ -100,6 +101,8 @@ pub(crate) struct App {
     /// What is made of bodies, and pages. It has a room of its own, as large: a body of a few MiB
     /// may take all that its organization has of it, and what needs none is not refused for that.
     pub(crate) unfolded: Arc<room::Memory>,
+    /// Slots for the large ones among them.
+    pub(crate) large: large_work::LargeWork,
     /// Ordinary requests are served between the reads of streams.
     pub(crate) stream_reads: v1::stream_reads::Reads,
     pub(crate) open_streams: v1::stream_reads::OpenStreams,
@@ -119,6 +122,7 @@ pub fn router(engine: Engine, config: ApiConfig, look: Look) -> Router {
         examination: Arc::new(checks::Examination::new(look)),
         bodies,
         unfolded,
+        large: large_work::LargeWork::default(),
         stream_reads: v1::stream_reads::Reads::default(),
         open_streams: v1::stream_reads::OpenStreams::default(),
         replay_watch: v1::replay_watch::ReplayWatch::default(),

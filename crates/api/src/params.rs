@@ -11,7 +11,6 @@ use millrace_engine::{EngineError, read_value};
 use millrace_model::tenant::Caller;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use crate::audit::RequestAudit;
@@ -51,7 +50,8 @@ impl FromRequest<App> for Params {
         };
         let part = request.extensions().get::<Arc<Part>>().cloned();
         let shown = ShownKey::of(request.extensions());
-        let share = Share::of(&app.unfolded, Use::Reading, Whose::of(request.extensions()));
+        let whose = Whose::of(request.extensions());
+        let share = Share::of(&app.unfolded, Use::Reading, whose.clone());
         let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection
             .status()
         {
@@ -88,13 +88,7 @@ impl FromRequest<App> for Params {
             }
             Ok(params)
         };
-        let params = if is_large {
-            // The semaphore is never closed.
-            let _place = LARGE_READS.acquire().await.map_err(|_| ApiError::body_unreadable())?;
-            tokio::task::spawn_blocking(read).await.map_err(|_| ApiError::body_unreadable())??
-        } else {
-            read()?
-        };
+        let params = if is_large { app.large.run(&whose, read).await? } else { read()? };
         if let (Some(asked), Some(given)) = (for_user, params.get(EXTERNAL_USER))
             && asked != *given
         {
@@ -118,8 +112,6 @@ const EXTERNAL_USER_MAX: usize = 250;
 
 /// A body beyond this is read beside the threads that serve all others, bytes.
 const READ_AT_ONCE_BYTES_MAX: usize = 256 << 10;
-/// How many of these at once.
-static LARGE_READS: Semaphore = Semaphore::const_new(2);
 /// The memory that one body may take as it is read, bytes.
 const UNFOLDED_BYTES_MAX: usize = 256 << 20;
 /// Named fields of one body, at any depth: each costs far more to read than the bytes that it has.

@@ -1,7 +1,6 @@
 //! Memory budget of requests: their bodies and answers, values read from bodies, and pages of lists
 //! while they are made into answers.
 
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,17 +11,16 @@ use millrace_fair::{FairSemaphore, Permit, Policy, Quotas};
 use millrace_model::ids::OrgId;
 use millrace_model::page::Room;
 use millrace_model::tenant::{Scope, Scopes};
-use tokio::sync::Semaphore;
 
+use crate::App;
 use crate::error::ApiError;
+use crate::large_work::LargeWork;
 
 /// What a text takes as it is read and shown, beside its values: itself, what is made of it, and
 /// the answer that is being written, in multiples of its bytes.
 const COPIES: usize = 3;
 /// A page beyond this is made beside the threads that serve all others, bytes of its texts.
 const MADE_AT_ONCE_BYTES_MAX: usize = 256 << 10;
-/// How many of these at once.
-static LARGE_PAGES: Semaphore = Semaphore::const_new(2);
 
 /// So much of the room is left to answers: what is done is to be told.
 const FOR_ANSWERS: usize = 4;
@@ -185,11 +183,13 @@ impl Share {
 pub(crate) struct PageMemory {
     share: Share,
     texts: AtomicUsize,
+    large: LargeWork,
 }
 
 impl PageMemory {
-    pub(crate) fn of(memory: &Arc<Memory>, whose: Whose) -> Arc<Self> {
-        Arc::new(Self { share: Share::of(memory, Use::Reading, whose), texts: AtomicUsize::new(0) })
+    pub(crate) fn of(app: &App, whose: Whose) -> Arc<Self> {
+        let share = Share::of(&app.unfolded, Use::Reading, whose);
+        Arc::new(Self { share, texts: AtomicUsize::new(0), large: app.large.clone() })
     }
 
     /// To be asked before the texts are read. Whoever reads keeps it: the client may go away
@@ -217,6 +217,7 @@ impl PageMemory {
         show: impl FnOnce(T) -> Response + Send + 'static,
     ) -> Result<Response, ApiError> {
         let is_large = self.texts.load(Ordering::Relaxed) > MADE_AT_ONCE_BYTES_MAX;
+        let (large, whose) = (self.large.clone(), self.share.whose.clone());
         let make = move || {
             if self.grow(values(&page)) {
                 Ok(show(page))
@@ -224,17 +225,7 @@ impl PageMemory {
                 Err(EngineError::NoMemory.into())
             }
         };
-        if !is_large {
-            return make();
-        }
-        // The semaphore is never closed.
-        let _place = LARGE_PAGES.acquire().await.map_err(|_| EngineError::NoMemory)?;
-        tokio::task::spawn_blocking(make).await.unwrap_or_else(|failed| {
-            match failed.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                Err(_) => Err(EngineError::NoMemory.into()),
-            }
-        })
+        if is_large { large.run(&whose, make).await } else { make() }
     }
 }
 

@@ -215,7 +215,7 @@ impl Feed {
         filter: &RunFilter,
         after: Option<String>,
     ) -> Result<Listing<ListedRun>, EngineError> {
-        let memory = PageMemory::of(&self.app.unfolded, self.caller.org_id.clone().into());
+        let memory = PageMemory::of(&self.app, self.caller.org_id.clone().into());
         let page = Page { limit: Page::LIMIT_MAX, after, room: memory.room(), ..Page::default() };
         list(&self.app, &self.caller, filter.clone(), page).await
     }

@@ -41,7 +41,7 @@ pub(crate) async fn read(
     caller: &Caller,
     id: &RunId,
 ) -> Result<(RunView, Arc<PageMemory>), EngineError> {
-    let memory = PageMemory::of(&app.unfolded, caller.org_id.clone().into());
+    let memory = PageMemory::of(app, caller.org_id.clone().into());
     let view = app.engine.runs().get_within(caller, id, &memory.room()).await?;
     if memory.grow(run_records::run_values(&view.run)) {
         Ok((view, memory))
