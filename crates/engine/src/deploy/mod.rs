@@ -17,6 +17,7 @@ mod responses;
 pub(crate) mod search_index;
 mod served_apps;
 pub(crate) mod settings;
+mod source_changes;
 pub(crate) mod source_settings;
 mod source_versions;
 pub(crate) mod sources;

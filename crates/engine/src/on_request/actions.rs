@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::clock::Timestamp;
-use millrace_model::component::ComponentType;
+use millrace_model::component::{ComponentType, SavedComponent};
 use millrace_model::ids::RunId;
 use millrace_model::props::Site;
 use millrace_model::run::LogLine;
 use millrace_model::tenant::Caller;
-use millrace_runner::{Call, CallFailure, IsolateSpec};
+use millrace_runner::{Call, CallFailure, CallOutcome, IsolateSpec, ModuleSpec};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -75,47 +75,15 @@ impl Engine {
             "dynamic_props": dynamic_of(&component.manifest.props, dynamic.as_deref()),
         });
         let inputs = Inputs::new(json!([step]), AccountUse::of(Some(0), defs, &values).collect());
-        let steps = match inputs.text(self, &caller.org_id).await? {
-            Ok(text) => RawValue::from_string(text.into_owned())
-                .map_err(|e| EngineError::internal("could not write props", e))?,
-            Err(outcome) => {
-                return Ok(ActionRun {
-                    error: outcome.result.as_ref().err().map(error_parts),
-                    ended_at: self.now(),
-                    ..ActionRun::default()
-                });
-            }
+        let body = match inputs.text(self, &caller.org_id).await? {
+            Ok(text) => action_call(text.into_owned(), self.now())?,
+            Err(outcome) => return Ok(self.ended(&outcome, Vec::new())),
         };
-        let deadline = self.now().plus_ms(i64::try_from(TIMEOUT.as_millis()).unwrap_or(0)).ms();
-        let context = json!({ "deadline": deadline, "JIT": true, "run": { "runs": 1, "context": null, "callback_request": null } });
-        let body = to_raw_value(&json!({
-            "kind": "workflow", "trigger": { "event": {}, "context": {} }, "steps": steps, "context": context, "results": {},
-            "flow": { "resume_url": "", "cancel_url": "" }, "test": true,
-        }));
-        let body = body.map_err(|e| EngineError::internal("could not write a call", e))?;
         let module = match &artifact {
             Some(artifact) => self.module(&component.artifact_id, artifact).await?,
             None => self.stored_module(&component.artifact_id, &component.artifact_id).await?,
         };
         self.install_beside(&caller.org_id, [&module]).await?;
-        let isolate = Arc::new(IsolateSpec {
-            // One for each key and external user: what the values of one caller make of the process
-            // (code that evaluates them, prototypes that it changes) never meets the accounts of
-            // another.
-            id: format!(
-                "action:{}:{}:{}",
-                caller.org_id,
-                isolate_owner(caller),
-                component.artifact_id
-            ),
-            organization: caller.org_id.to_string(),
-            modules: vec![module],
-            env: BTreeMap::new(),
-            memory_mb: None,
-            calls_per_isolate: 1,
-            isolates_max: ISOLATES_MAX,
-            in_order: false,
-        });
         let scope = AskScope::new(caller.org_id.clone(), stores, None);
         let sink = Collector::new(
             self.clone(),
@@ -125,22 +93,11 @@ impl Engine {
             None,
             Some(scope),
         );
-        let outcome = self
-            .0
-            .runner
-            .call(
-                isolate,
-                Call { body, timeout: TIMEOUT, steps: vec![STEP.to_owned()] },
-                sink.clone(),
-            )
-            .await;
+        let call = Call { body, timeout: TIMEOUT, steps: vec![STEP.to_owned()] };
+        let isolate = action_isolate(caller, &component, module);
+        let outcome = self.0.runner.call(isolate, call, sink.clone()).await;
         let (collected, _) = sink.take();
-        let mut run = ActionRun {
-            logs: collected.logs,
-            error: outcome.result.as_ref().err().map(error_parts),
-            ended_at: self.now(),
-            ..ActionRun::default()
-        };
+        let mut run = self.ended(&outcome, collected.logs);
         if let Some(exports) = collected
             .steps
             .into_iter()
@@ -153,6 +110,48 @@ impl Engine {
         }
         Ok(run)
     }
+
+    fn ended(&self, outcome: &CallOutcome, logs: Vec<LogLine>) -> ActionRun {
+        ActionRun {
+            logs,
+            error: outcome.result.as_ref().err().map(error_parts),
+            ended_at: self.now(),
+            ..ActionRun::default()
+        }
+    }
+}
+
+/// The body of the call of an action: a workflow's, of one step. `steps` is JSON text.
+fn action_call(steps: String, now: Timestamp) -> Result<Box<RawValue>, EngineError> {
+    let steps = RawValue::from_string(steps)
+        .map_err(|e| EngineError::internal("could not write props", e))?;
+    let deadline = now.plus_ms(i64::try_from(TIMEOUT.as_millis()).unwrap_or(0)).ms();
+    let context = json!({ "deadline": deadline, "JIT": true, "run": { "runs": 1, "context": null, "callback_request": null } });
+    to_raw_value(&json!({
+        "kind": "workflow", "trigger": { "event": {}, "context": {} }, "steps": steps, "context": context, "results": {},
+        "flow": { "resume_url": "", "cancel_url": "" }, "test": true,
+    }))
+    .map_err(|e| EngineError::internal("could not write a call", e))
+}
+
+/// One for each key and external user: what the values of one caller make of the process (code that
+/// evaluates them, prototypes that it changes) never meets the accounts of another.
+fn action_isolate(
+    caller: &Caller,
+    component: &SavedComponent,
+    module: ModuleSpec,
+) -> Arc<IsolateSpec> {
+    let (org, owner) = (&caller.org_id, isolate_owner(caller));
+    Arc::new(IsolateSpec {
+        id: format!("action:{org}:{owner}:{}", component.artifact_id),
+        organization: org.to_string(),
+        modules: vec![module],
+        env: BTreeMap::new(),
+        memory_mb: None,
+        calls_per_isolate: 1,
+        isolates_max: ISOLATES_MAX,
+        in_order: false,
+    })
 }
 
 fn error_parts(failure: &CallFailure) -> (String, String, String) {

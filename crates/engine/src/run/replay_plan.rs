@@ -1,7 +1,7 @@
 //! Plan of a replay of many runs: checks what is asked for, and counts the runs.
 
 use millrace_model::Timestamp;
-use millrace_model::ids::{DeploymentId, OrgId, ReplayId, RunId};
+use millrace_model::ids::{DeploymentId, OrgId, ReplayId, RunId, SourceId};
 use millrace_model::replay::{
     RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayPosition, ReplaySelection, ReplayStatus,
     ReplayVersion,
@@ -39,35 +39,45 @@ impl Engine {
             check_owner(&self.0.ctx, caller, owner).await?;
         }
         let now = self.now();
-        let selects =
-            new.class.is_some() || new.group.is_some() || new.from.is_some() || new.to.is_some();
-        if new.runs.is_some() && (selects || new.filter.is_some()) {
-            return Err(EngineError::invalid(
-                "runs",
-                "`runs` names the runs; it excludes `filter`, `class`, `group`, `from` and `to`",
-            ));
-        }
-        if new.filter.is_some() && (selects || new.owner.is_some()) {
-            let message = "`filter` says which runs; it excludes `workflow_id`, `source_id`, `class`, `group`, `from` and `to`: put them into it";
-            return Err(EngineError::invalid("filter", message));
-        }
-        if new.from.zip(new.to).is_some_and(|(from, to)| from >= to) {
-            return Err(EngineError::invalid("from", "`from` is not before `to`: no run matches"));
-        }
-        if new.version == ReplayVersion::Draft {
-            let message = "a draft runs as a test, one run at a time, and no test is queued: use POST /v1/runs/{id}/replay for each run; allowed here are `live` and `original`";
-            return Err(EngineError::invalid("version", message));
-        }
+        check_choice(&new)?;
         let owner = new
             .owner
             .clone()
             .or_else(|| new.filter.as_ref().and_then(|filter| filter.owner.clone()));
+        self.check_against_owner(caller, owner.as_deref(), &new).await?;
+        let selection = self.selection(caller, new, now).await?;
+        let mut replay = Replay {
+            id: ReplayId::generate(&self.0.ids),
+            org_id: caller.org_id.clone(),
+            owner: owner.unwrap_or_default(),
+            selection,
+            status: ReplayStatus::Running,
+            version: 0,
+            position: ReplayPosition::default(),
+            total: None,
+            replayed: 0,
+            skipped: 0,
+            note: None,
+            created_at: now,
+            updated_at: now,
+        };
+        let count = self.count_selected(&replay).await?;
+        replay.total = (count < u64::from(COUNT_MAX)).then_some(count as i64);
+        Ok(replay)
+    }
+
+    /// Checks the event, the first step and the group of errors against the owner of the runs,
+    /// where it is known.
+    async fn check_against_owner(
+        &self,
+        caller: &Caller,
+        owner: Option<&str>,
+        new: &NewReplay,
+    ) -> Result<(), EngineError> {
         if let Some(event) = &new.event {
-            self.check_given_event(caller, owner.as_deref(), event).await?;
+            self.check_given_event(caller, owner, event).await?;
         }
-        if owner
-            .as_deref()
-            .is_some_and(|owner| owner.starts_with(millrace_model::ids::SourceId::PREFIX))
+        if owner.is_some_and(|owner| owner.starts_with(SourceId::PREFIX))
             && new.begin != ReplayBegin::Start
         {
             return Err(EngineError::invalid(
@@ -76,9 +86,9 @@ impl Engine {
             ));
         }
         if let (Some(owner), ReplayBegin::Step(step), ReplayVersion::Live) =
-            (&owner, &new.begin, new.version)
+            (owner, &new.begin, new.version)
         {
-            let owner = Owner::from_row(owner.clone());
+            let owner = Owner::from_row(owner.to_owned());
             let live = self.program_or_damaged(&caller.org_id, &owner, None).await?;
             if let Some(Program::Workflow(workflow)) = live.as_deref() {
                 step_at(&workflow.namespaces, step)?;
@@ -95,6 +105,16 @@ impl Engine {
                 return Err(EngineError::not_found("group of errors", group));
             }
         }
+        Ok(())
+    }
+
+    /// The runs that are replayed, and how, as the replay keeps it.
+    async fn selection(
+        &self,
+        caller: &Caller,
+        new: NewReplay,
+        now: Timestamp,
+    ) -> Result<ReplaySelection, EngineError> {
         let runs = match new.runs {
             Some(runs) => Some(self.check_named(&caller.org_id, new.owner.as_deref(), runs).await?),
             None => None,
@@ -110,7 +130,7 @@ impl Engine {
         } else {
             None
         };
-        let selection = ReplaySelection {
+        Ok(ReplaySelection {
             runs,
             class: new.class,
             group: new.group,
@@ -120,31 +140,17 @@ impl Engine {
             event: new.event,
             begin: new.begin,
             version: new.version,
-        };
-        let mut replay = Replay {
-            id: ReplayId::generate(&self.0.ids),
-            org_id: caller.org_id.clone(),
-            owner: owner.unwrap_or_default(),
-            selection,
-            status: ReplayStatus::Running,
-            version: 0,
-            position: ReplayPosition::default(),
-            total: None,
-            replayed: 0,
-            skipped: 0,
-            note: None,
-            created_at: now,
-            updated_at: now,
-        };
-        let count = match (&replay.selection.runs, &replay.selection.filter) {
+        })
+    }
+
+    /// How many runs a replay has, up to [`COUNT_MAX`] where it names none.
+    async fn count_selected(&self, replay: &Replay) -> Result<u64, EngineError> {
+        let store = &self.0.store;
+        Ok(match (&replay.selection.runs, &replay.selection.filter) {
             (Some(runs), _) => runs.len() as u64,
-            (None, Some(filter)) => {
-                self.0.store.count_runs(&caller.org_id, filter, COUNT_MAX).await?
-            }
-            (None, None) => self.0.store.count_failed_runs(&fitting(&replay, COUNT_MAX)).await?,
-        };
-        replay.total = (count < u64::from(COUNT_MAX)).then_some(count as i64);
-        Ok(replay)
+            (None, Some(filter)) => store.count_runs(&replay.org_id, filter, COUNT_MAX).await?,
+            (None, None) => store.count_failed_runs(&fitting(replay, COUNT_MAX)).await?,
+        })
     }
 
     /// Checks an event that takes the place of those of many runs: the replay keeps it.
@@ -207,6 +213,30 @@ impl Engine {
         }
         Ok(runs)
     }
+}
+
+/// Refuses choices of runs that exclude each other, and a version that many runs cannot have.
+fn check_choice(new: &NewReplay) -> Result<(), EngineError> {
+    let selects =
+        new.class.is_some() || new.group.is_some() || new.from.is_some() || new.to.is_some();
+    if new.runs.is_some() && (selects || new.filter.is_some()) {
+        return Err(EngineError::invalid(
+            "runs",
+            "`runs` names the runs; it excludes `filter`, `class`, `group`, `from` and `to`",
+        ));
+    }
+    if new.filter.is_some() && (selects || new.owner.is_some()) {
+        let message = "`filter` says which runs; it excludes `workflow_id`, `source_id`, `class`, `group`, `from` and `to`: put them into it";
+        return Err(EngineError::invalid("filter", message));
+    }
+    if new.from.zip(new.to).is_some_and(|(from, to)| from >= to) {
+        return Err(EngineError::invalid("from", "`from` is not before `to`: no run matches"));
+    }
+    if new.version == ReplayVersion::Draft {
+        let message = "a draft runs as a test, one run at a time, and no test is queued: use POST /v1/runs/{id}/replay for each run; allowed here are `live` and `original`";
+        return Err(EngineError::invalid("version", message));
+    }
+    Ok(())
 }
 
 /// The deployment that a replay of the run needs; none: the live one. Refuses `original` for a run

@@ -5,6 +5,7 @@ pub(crate) mod emits;
 pub(crate) mod error_events;
 mod forget;
 pub(crate) mod notice;
+mod pausing;
 pub(crate) mod publish;
 pub(crate) mod sends;
 pub(crate) mod settle_order;
@@ -16,15 +17,15 @@ use millrace_model::ids::RunId;
 use millrace_model::json;
 use millrace_model::run::{Context, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_runner::CallOutcome;
-use millrace_store::{Effects, Pausing, Settlement, StoreError};
+use millrace_store::{Effects, Settlement, StoreError};
 use serde_json::value::RawValue;
 
 use crate::background::Task;
 use crate::run::cancel;
 use crate::run::claimed_run::ClaimedRun;
 use crate::run::context::Origin;
-use crate::run::pauses::{Carried, Rest, may_pause};
-use crate::run::program::{Program, SourceProgram};
+use crate::run::pauses::Carried;
+use crate::run::program::{Program, SourceProgram, WorkflowProgram};
 use crate::run::sink::Collected;
 use crate::settle::error_events::Failed;
 use crate::settle::forget::forget;
@@ -49,29 +50,9 @@ impl Engine {
         let mut error =
             outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
         let mut rest = self.rest(claimed, program, &carried, &outcome)?;
-        if let Some(rest) = &mut rest
-            && let Some(error) = error.take()
-        {
-            // Withheld from `$errors` until the last retry has failed.
-            collected.logs.push(self.error_line(&format!(
-                "{}\nthe step runs again at {}",
-                error.stack,
-                rest.wake_at.iso()
-            )));
-            rest.step = Some(self.retried_step(
-                claimed,
-                rest,
-                &error,
-                collected.steps.last().and_then(|step| step.exported.as_deref()),
-            )?);
-        }
-        if let Some(step) = rest.as_mut().and_then(|rest| rest.step.as_mut())
-            && let Some(trace) =
-                collected.steps.last().filter(|trace| trace.namespace == step.namespace)
-        {
-            trace.add_to(step, carried.tried.as_ref());
-            let took = self.now().ms().saturating_sub(trace.started_at.ms());
-            step.duration_ms = step.duration_ms.or(u64::try_from(took).ok());
+        if let Some(rest) = &mut rest {
+            let tried = carried.tried.as_ref();
+            self.add_paused_step(claimed, rest, error.take(), &mut collected, tried)?;
         }
         if let (Some(error), Program::Source(_)) = (&error, &**program) {
             collected.logs.push(self.error_line(&error.stack));
@@ -79,27 +60,15 @@ impl Engine {
         let status = cancel::status_of(error.as_ref(), &outcome);
         let mut settlement = self.bare_settlement(claimed, status)?;
         let mut result = result_of(carried, &mut collected, &outcome)?;
-        if context.test
-            && let Program::Workflow(workflow) = &**program
-        {
-            // Only tests have pinned results: such a step stands where it would have run.
-            result.steps.sort_by_key(|step| {
-                workflow.namespaces.iter().position(|namespace| *namespace == step.namespace)
-            });
-        }
         if let Program::Workflow(workflow) = &**program {
             let paused = rest.as_mut().and_then(|rest| rest.step.as_mut());
-            for step in result.steps.iter_mut().chain(paused) {
-                step.component_key = workflow.component_keys.get(&step.namespace).cloned();
-            }
+            arrange_steps(&mut result.steps, paused, workflow, context.test);
         }
-        settlement.error = match &error {
-            Some(error) => Some(
-                serde_json::to_string(error)
-                    .map_err(|e| EngineError::internal("could not write an error", e))?,
-            ),
-            None => None,
-        };
+        settlement.error = error
+            .as_ref()
+            .map(serde_json::to_string)
+            .transpose()
+            .map_err(|e| EngineError::internal("could not write an error", e))?;
         let mut effects = Effects {
             log_owner: Some((
                 claimed.org_id.clone(),
@@ -123,16 +92,7 @@ impl Engine {
         // What was cut off on the way is in the log as well.
         collected.logs.append(&mut effects.logs);
         if let Some(rest) = rest {
-            effects.logs = collected.logs;
-            result.paused = Some(rest.shown());
-            if let Some(step) = &rest.step {
-                result.steps.retain(|s| s.namespace != step.namespace);
-                result.steps.push(step.clone());
-            }
-            self.store_run(claimed.unstored.as_deref()).await?;
-            let streamed = collected.logs_streamed;
-            return Box::pin(self.pause(claimed, rest, result_text(&result)?, effects, streamed))
-                .await;
+            return Box::pin(self.pause(claimed, rest, result, collected, effects)).await;
         }
         if context.keeps_nothing {
             if let Some(late) = &collected.late {
@@ -156,64 +116,6 @@ impl Engine {
                 .await
             }
         }
-    }
-
-    /// The pause that the attempt ended with.
-    fn rest(
-        &self,
-        claimed: &ClaimedRun,
-        program: &Program,
-        carried: &Carried,
-        outcome: &CallOutcome,
-    ) -> Result<Option<Rest>, EngineError> {
-        match (&outcome.result, program) {
-            (Err(failure), Program::Workflow(workflow)) if may_pause(claimed) => Ok(workflow
-                .settings
-                .auto_retry
-                .as_ref()
-                .and_then(|retry| Rest::retry(retry, failure, carried, self.now()))),
-            (Ok(done), Program::Workflow(_)) if may_pause(claimed) => {
-                done.paused.as_ref().map(|paused| Rest::of(paused, self.now())).transpose()
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Ends the attempt with a pause, and all it did with it.
-    async fn pause(
-        &self,
-        claimed: &ClaimedRun,
-        rest: Rest,
-        result: String,
-        effects: Effects,
-        streamed: usize,
-    ) -> Result<(), EngineError> {
-        let settled = Settled::of(&effects, streamed);
-        let (listeners, to_webhooks) = (effects.runs.len(), !effects.webhook_deliveries.is_empty());
-        let state = serde_json::to_string(&rest.state)
-            .map_err(|e| EngineError::internal("could not write a pause", e))?;
-        let (run_id, attempt) = (claimed.id.clone(), claimed.attempt);
-        let pausing = Pausing {
-            run_id,
-            attempt,
-            now: self.now(),
-            wake_at: rest.wake_at,
-            then: rest.then,
-            state,
-            result,
-            effects,
-        };
-        let status = self.0.store.pause_run(pausing).await?;
-        self.publish_settled(settled);
-        self.run_changed(&claimed.org_id, claimed.owner.as_str(), &claimed.id);
-        if listeners > 0 || status == RunStatus::Queued {
-            self.queued();
-        }
-        if to_webhooks {
-            self.0.tasks.wake(Task::WebhookDispatcher);
-        }
-        self.0.tasks.wake(Task::Scheduler);
-        Ok(())
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one settlement, taken apart once")]
@@ -342,6 +244,24 @@ fn has_changed(done: &Result<(), EngineError>) -> bool {
 /// Whether nothing was settled because another attempt holds or settled the run.
 pub(crate) fn is_fenced(error: &EngineError) -> bool {
     matches!(stopped_by(error), Some(StoreError::Fenced))
+}
+
+/// Puts the steps of a test in the order of its workflow, and says which component each one is.
+fn arrange_steps(
+    steps: &mut [StepResult],
+    paused: Option<&mut StepResult>,
+    workflow: &WorkflowProgram,
+    is_test: bool,
+) {
+    if is_test {
+        // Only tests have pinned results: such a step stands where it would have run.
+        steps.sort_by_key(|step| {
+            workflow.namespaces.iter().position(|namespace| *namespace == step.namespace)
+        });
+    }
+    for step in steps.iter_mut().chain(paused) {
+        step.component_key = workflow.component_keys.get(&step.namespace).cloned();
+    }
 }
 
 /// What the run leaves: the steps of earlier attempts, then those of this one.
