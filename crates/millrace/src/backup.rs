@@ -1,4 +1,4 @@
-//! `backup` and `restore`: what a server needs to go on, in a folder of its own.
+//! `millrace backup`: copies what a server needs to go on into a folder of its own.
 //!
 //! Secrets in the database are sealed under the master key and stay so; the key is copied beside
 //! it, readable by its owner only, unless it is to be kept elsewhere.
@@ -9,30 +9,29 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use millrace_model::{Clock as _, SystemClock};
-use millrace_store_postgres::PostgresOptions;
 use millrace_store_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ServeArgs};
-use crate::data_dir::{CREDENTIALS, DataDir, RESTORING, remove, rename, write_private};
+use crate::data_dir::{CREDENTIALS, rename, write_private};
 use crate::database::postgres;
 use crate::master_key;
 use crate::part::Part;
 use crate::postgres_tools::PostgresTools;
 use crate::say;
 
-const DATABASE: &str = "millrace.db";
+pub const DATABASE: &str = "millrace.db";
 /// What SQLite keeps beside its copy while it writes that.
 const JOURNAL: &str = "millrace.db-journal";
 /// What `pg_dump` writes.
-const DUMP: &str = "millrace.pgdump";
+pub const DUMP: &str = "millrace.pgdump";
 /// How often the database is copied at most, where the master key is changed meanwhile.
 const TRIES_MAX: u32 = 5;
-const MANIFEST: &str = "backup.json";
-const MASTER_KEY: &str = "master.key";
+pub const MANIFEST: &str = "backup.json";
+pub const MASTER_KEY: &str = "master.key";
 /// A master key that was about to take the place of the other, or had just done so, when the
 /// database was copied.
-const NEXT_KEY: &str = "master.key.next";
+pub const NEXT_KEY: &str = "master.key.next";
 
 /// What `backup` takes.
 #[derive(Args, Debug)]
@@ -60,40 +59,20 @@ pub struct BackupArgs {
     pub pg_bin: Option<PathBuf>,
 }
 
-/// What `restore` takes.
-#[derive(Args, Debug)]
-pub struct RestoreArgs {
-    /// The backup's folder
-    pub folder: PathBuf,
-    /// Where the server will keep its data; nothing is restored over another database
-    /// [default: ./millrace-data]
-    #[arg(long, env = "MILLRACE_DATA_DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// The master key, if the backup was made without it
-    #[arg(long, value_name = "FILE")]
-    pub master_key: Option<PathBuf>,
-    /// An empty Postgres database to restore into, if the backup is of one
-    #[arg(long, env = "MILLRACE_DATABASE_URL", hide_env_values = true)]
-    pub database_url: Option<String>,
-    /// The folder of Postgres's own programs (pg_restore) [default: the installed ones]
-    #[arg(long, value_name = "FOLDER", env = "MILLRACE_PG_BIN")]
-    pub pg_bin: Option<PathBuf>,
-}
-
 /// What a backup says of itself.
 #[derive(Debug, Serialize, Deserialize)]
-struct Manifest {
+pub struct Manifest {
     /// The version of Millrace that made it.
-    version: String,
+    pub version: String,
     /// When, ISO 8601.
-    created_at: String,
+    pub created_at: String,
     /// `sqlite`, or `postgres`: then the folder holds what `pg_dump` wrote of it, or the keys only.
-    database: String,
+    pub database: String,
     /// Whether the keys are in the folder.
-    keys: bool,
+    pub keys: bool,
     /// Whether the server had its master key from its environment or a command.
     #[serde(default)]
-    key_from_elsewhere: bool,
+    pub key_from_elsewhere: bool,
 }
 
 /// Copies what a server needs, also while it runs.
@@ -215,147 +194,6 @@ fn copy_database(config: &Config, args: &BackupArgs, folder: &Path) -> Result<()
     make_private(&path)
 }
 
-/// Makes a data directory of a backup.
-pub fn restore(args: RestoreArgs) -> Result<()> {
-    let folder = &args.folder;
-    let text = std::fs::read_to_string(folder.join(MANIFEST)).with_context(|| {
-        format!("`{}` is not a backup: it has no readable `{MANIFEST}`", folder.display())
-    })?;
-    let manifest: Manifest = millrace_model::json::from_str(&text)
-        .with_context(|| format!("the `{MANIFEST}` of `{}` is damaged", folder.display()))?;
-    let named = args.master_key.is_some();
-    let key = args.master_key.unwrap_or_else(|| folder.join(MASTER_KEY));
-    let has_key = key.is_file();
-    if !has_key && (named || !manifest.key_from_elsewhere) {
-        bail!("there is no master key `{}`; name the server's with --master-key", key.display());
-    }
-    let given = has_key.then(|| master_key::id_of_file(&key)).transpose()?;
-    let source = folder.join(DATABASE);
-    let is_sqlite = manifest.database == "sqlite";
-    if is_sqlite {
-        SqliteStore::check(&source).with_context(|| {
-            format!("the backup's database `{}` cannot be used", source.display())
-        })?;
-        // With the keys of the backup itself a server finds the one that fits.
-        let needed = SqliteStore::master_keys(&source)?;
-        let fits = |id: &String| !named || needed.is_empty() || needed.contains(id);
-        if let Some(given) = given.filter(|id| !fits(id)) {
-            bail!(
-                "the master key `{}` has the id {given}, and the secrets of the backup are under the one with the id {}; name that with --master-key",
-                key.display(),
-                needed.join(" or ")
-            );
-        }
-    }
-    let dump = Some(folder.join(DUMP)).filter(|dump| dump.is_file());
-    let target = match (&dump, &args.database_url) {
-        (Some(_), Some(url)) => Some(empty_database(url)?),
-        (Some(_), None) => bail!(
-            "the backup is of a Postgres database: name an empty one to restore it into with --database-url"
-        ),
-        (None, _) => None,
-    };
-    let path = args.data_dir.unwrap_or_else(|| PathBuf::from("millrace-data"));
-    let data = DataDir::open(&path)?;
-    if data.file(RESTORING).exists() {
-        // No server starts while that is there: all of these are of the restore that was broken
-        // off.
-        for name in [DATABASE, MASTER_KEY, NEXT_KEY, CREDENTIALS]
-            .into_iter()
-            .map(PathBuf::from)
-            .flat_map(|name| [name.with_extension("part"), name])
-        {
-            match std::fs::remove_file(data.path().join(&name)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(error).with_context(|| {
-                        format!(
-                            "could not remove `{}`, which a restore that was broken off left",
-                            name.display()
-                        )
-                    });
-                }
-                _ => {}
-            }
-        }
-        say(&format!("a restore into `{}` was broken off; it begins anew", path.display()));
-    }
-    for name in [DATABASE, "millrace.db-wal", "millrace.db-open", MASTER_KEY] {
-        if data.file(name).exists() {
-            bail!(
-                "`{}` has a `{name}` already, and nothing is restored over it; name another folder with --data-dir",
-                path.display()
-            );
-        }
-    }
-    // Half of a backup is not to be taken for the whole: until this goes, no server starts here.
-    write_private(&data.file(RESTORING), format!("{}\n", folder.display()).as_bytes())
-        .with_context(|| format!("could not write in `{}`", path.display()))?;
-    if has_key {
-        copy_private(&key, &data.file(MASTER_KEY))?;
-    }
-    for name in [NEXT_KEY, CREDENTIALS] {
-        let from = folder.join(name);
-        if from.is_file() && !(named && name == NEXT_KEY) {
-            copy_private(&from, &data.file(name))?;
-        }
-    }
-    if !has_key {
-        say(
-            "the server had its master key from its environment or a command: start it with the same",
-        );
-    }
-    if is_sqlite {
-        copy_private(&source, &data.file(DATABASE))?;
-    } else if let (Some(dump), Some(options)) = (&dump, &target) {
-        PostgresTools { folder: args.pg_bin.as_deref(), options }.restore(dump)?;
-    }
-    remove(&data.file(RESTORING))
-        .with_context(|| format!("could not remove `{}`", data.file(RESTORING).display()))?;
-    if is_sqlite {
-        say(&format!(
-            "restored a backup of {} into `{}`; start it with: millrace serve --data-dir {}",
-            manifest.created_at,
-            path.display(),
-            path.display()
-        ));
-    } else if target.is_some() {
-        say(&format!(
-            "restored a backup of {} into the database and `{}`; start it with: ",
-            manifest.created_at,
-            path.display()
-        ));
-        say(&format!(
-            "  millrace serve --data-dir {} --database-url \"$MILLRACE_DATABASE_URL\"",
-            path.display()
-        ));
-    } else {
-        say(&format!(
-            "the keys are restored into `{}`; the database is not in this backup",
-            path.display()
-        ));
-    }
-    Ok(())
-}
-
-/// A database in which no Millrace has been.
-fn empty_database(url: &str) -> Result<PostgresOptions> {
-    let options = postgres(url)?;
-    let place = options.place().unwrap_or_default();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("could not start")?;
-    let examined = runtime
-        .block_on(millrace_store_postgres::examine(&options))
-        .with_context(|| format!("could not use the Postgres {place}"))?;
-    if examined.schema != 0 {
-        bail!(
-            "the Postgres {place} has been used by Millrace, and nothing is restored over it; make an empty one"
-        );
-    }
-    Ok(options)
-}
-
 /// The master key of a file, and the one that is about to take its place.
 fn keys_of(file: &Path) -> Result<Vec<Vec<u8>>> {
     let mut keys = Vec::new();
@@ -380,7 +218,7 @@ fn make_private(path: &Path) -> Result<()> {
 }
 
 /// Copies a file whole or not at all, readable by its owner only.
-fn copy_private(from: &Path, to: &Path) -> Result<()> {
+pub fn copy_private(from: &Path, to: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let describe = || format!("could not copy `{}` to `{}`", from.display(), to.display());
     let part = to.with_extension("part");

@@ -17,6 +17,7 @@ mod outside;
 mod part;
 mod postgres_tools;
 mod request_line;
+mod restore;
 mod serve;
 mod sips;
 mod storage;
@@ -70,7 +71,7 @@ enum Command {
     #[command(
         after_help = "Example: millrace restore /backups/millrace-2026-01-31 --data-dir ./data"
     )]
-    Restore(backup::RestoreArgs),
+    Restore(restore::RestoreArgs),
     /// Check whether a server can run here, and say what to fix.
     #[command(
         after_help = "Takes the options of `serve`, from the same places, and changes nothing.\n\
@@ -126,7 +127,7 @@ fn main() -> ExitCode {
             in_folder(args.folder.clone(), cli.global.json, || backup::backup(args))
         }
         Command::Restore(args) => {
-            in_folder(args.folder.clone(), cli.global.json, || backup::restore(args))
+            in_folder(args.folder.clone(), cli.global.json, || restore::restore(args))
         }
         Command::Doctor(args) => on_threads(doctor::doctor(*args, cli.global.json)),
         // It walls itself in, while there is no other thread yet.
