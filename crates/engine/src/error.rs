@@ -106,7 +106,7 @@ pub enum EngineError {
     },
     /// An address and a password that do not belong together.
     #[error(
-        "there is no login with this address and password; an owner, or `millrace setup-link`, makes a link by which to set another password"
+        "the e-mail address or the password is wrong; an owner, or `millrace setup-link`, makes a link to set a new password"
     )]
     WrongPassword,
     /// Somebody whom a provider knows and this server does not let in.

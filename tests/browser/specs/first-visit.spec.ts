@@ -86,7 +86,7 @@ test("first visit, sign-out and sign-in", async ({ page }) => {
   messages.length = 0;
   await page.getByLabel("Password", { exact: true }).fill("not the password");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await expect(page.getByRole("alert").filter({ hasText: "There is no login" })).toContainText("There is no login with this address and password");
+  await expect(page.getByRole("alert").filter({ hasText: "password is wrong" })).toContainText("The e-mail address or the password is wrong");
   await page.getByLabel("Password", { exact: true }).fill("another wheel in the race");
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(me).toBeVisible();

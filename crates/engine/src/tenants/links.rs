@@ -270,7 +270,7 @@ impl People {
     /// What a link is for, and the organization. `Gone` where it was used, has ended or never was.
     pub async fn open_link(&self, token: &str) -> Result<(Link, Organization), EngineError> {
         let over = || {
-            EngineError::Gone { message: "this link was used before, has ended, or is not complete; ask for a new one (`millrace setup-link`)".into() }
+            EngineError::Gone { message: "this link was used before, has expired, or is incomplete; ask for a new one (`millrace setup-link`)".into() }
         };
         if token.len() > 256 {
             return Err(over());

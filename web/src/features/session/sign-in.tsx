@@ -18,6 +18,8 @@ export function SignIn({ next }: { next: string | undefined }) {
   const enter = useEnter(next);
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
+  const [isMissing, setMissing] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
   const send = useMutation({ mutationFn: () => signIn({ email, password }), onSuccess: enter });
   return (
     <Entry>
@@ -32,10 +34,15 @@ export function SignIn({ next }: { next: string | undefined }) {
         <p className="mid">
           to <b>{window.location.host}</b>
         </p>
-        <Field label="E-mail" optional={false}>
+        <Field
+          label="E-mail"
+          optional={false}
+          error={isMissing && email.trim() === "" ? "Enter your e-mail first." : undefined}
+        >
           {(props) => (
             <Input
               {...props}
+              ref={field}
               type="email"
               name="username"
               autoComplete="username"
@@ -67,7 +74,13 @@ export function SignIn({ next }: { next: string | undefined }) {
           Sign in
         </Button>
         <ByProvider next={next} />
-        <Forgot email={email} />
+        <Forgot
+          email={email}
+          onMissing={() => {
+            setMissing(true);
+            field.current?.focus();
+          }}
+        />
         <p className="small dim">
           First time here? Open the link that the server printed at its first start, or the one in
           your invitation.
@@ -125,7 +138,7 @@ function ByProvider({ next }: { next: string | undefined }) {
 }
 
 /** Has a link mailed to the address above; the answer is the same where nobody has it. */
-function Forgot({ email }: { email: string }) {
+function Forgot({ email, onMissing }: { email: string; onMissing: () => void }) {
   const ask = useMutation({ mutationFn: () => forgot(email.trim()) });
   if (ask.isSuccess) {
     return (
@@ -138,15 +151,18 @@ function Forgot({ email }: { email: string }) {
   return (
     <>
       {ask.error !== null && <Refused>{sentence(ask.error)}</Refused>}
-      <Button
-        look="quiet"
-        size="sm"
-        refused={email.trim() === "" ? "Enter your e-mail first." : undefined}
-        busy={ask.isPending && "Sending…"}
-        onClick={() => ask.mutate()}
-      >
-        Forgot your password?
-      </Button>
+      <p>
+        <button
+          type="button"
+          className="link small"
+          onClick={() => {
+            if (email.trim() === "") onMissing();
+            else if (!ask.isPending) ask.mutate();
+          }}
+        >
+          {ask.isPending ? "Sending…" : "Forgot your password?"}
+        </button>
+      </p>
     </>
   );
 }
