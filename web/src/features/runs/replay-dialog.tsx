@@ -179,7 +179,11 @@ function Asks({
               title="From the trigger"
               says={
                 run.isWorkflow
-                  ? `${plural(fatesOf(steps, undefined).filter(({ fate }) => fate === "again").length, "step")} run again`
+                  ? plural(
+                      fatesOf(steps, undefined).filter(({ fate }) => fate === "again").length,
+                      "step runs again",
+                      "steps run again",
+                    )
                   : "The code runs again"
               }
             />

@@ -22,7 +22,7 @@ import { Empty, SkeletonRows } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { cn } from "~/ui/cn";
 import { Search } from "~/ui/field";
-import { count, plural } from "~/ui/format";
+import { plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
 import { BarStatus, PageHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
@@ -31,7 +31,6 @@ import { When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
 import { startsOf } from "./model";
 import {
-  type Counted,
   lastRunQuery,
   newestRunsQuery,
   openErrorsOfQuery,
@@ -174,7 +173,7 @@ export function WorkflowList({
                             read={newest !== undefined}
                             errors={
                               errors?.isWhole === true
-                                ? { n: errors.counts.get(workflow.id) ?? 0, isAtLeast: false }
+                                ? (errors.counts.get(workflow.id) ?? 0)
                                 : undefined
                             }
                             asksErrors={errors?.isWhole === false}
@@ -205,7 +204,7 @@ function Cells({
   /** Whether the newest runs were read: it is among them, or ran longer ago. */
   read: boolean;
   /** How many are open; `undefined`: not known. */
-  errors: Counted | undefined;
+  errors: number | undefined;
   /** There are too many in all to be read at once: each row asks for its own. */
   asksErrors: boolean;
 }) {
@@ -246,7 +245,7 @@ function Cells({
         {last === undefined ? <NoRun read={read} /> : <LastRun last={last} />}
       </td>
       <td className="cut above c-errors">
-        <Errors of={workflow.id} counted={errors ?? own} />
+        <Errors of={workflow.id} n={errors ?? own} />
       </td>
       <td className="dim is-right above c-changed">
         <When at={workflow.updated_at * 1_000} />
@@ -255,13 +254,12 @@ function Cells({
   );
 }
 
-function Errors({ of, counted }: { of: string; counted: Counted | undefined }) {
-  if (counted === undefined) return null;
-  const { n, isAtLeast } = counted;
+function Errors({ of, n }: { of: string; n: number | undefined }) {
+  if (n === undefined) return null;
   if (n === 0) return <span className="dim">none</span>;
   return (
     <Link to="/errors" search={{ owner: of }} className="quiet-link failed-text">
-      {isAtLeast ? `${count(n)} errors or more` : plural(n, "error")}
+      {plural(n, "error")}
     </Link>
   );
 }

@@ -212,9 +212,6 @@ export const newestEventsQuery = (source: string, eventName: string) =>
     retry: false,
   });
 
-/** `isAtLeast`: more may be beyond the page that was read. */
-export type Counted = { n: number; isAtLeast: boolean };
-
 const OPEN = { state: "open,regressed", include: "id,workflow_id,count" };
 
 /** Open errors of each workflow. `isWhole`: one page has them all, so that a workflow without any has none. */
@@ -232,15 +229,20 @@ export const openErrorsQuery = queryOptions({
   staleTime: 5_000,
 });
 
-/** Open errors of one workflow, where those of all are too many for a page. */
+/** Open errors of one workflow, where those of all are too many for a page. All are read: the row says their number. */
 export const openErrorsOfQuery = (id: string) =>
   queryOptions({
     queryKey: ["error-groups", id, "open"],
-    queryFn: async ({ signal }): Promise<Counted> => {
-      const params = { path: { id }, query: { ...OPEN, limit: PAGE_MAX } };
-      const groups = await data(client.GET("/v1/workflows/{id}/error_groups", { params, signal }));
-      const n = groups.reduce((sum, { count }) => sum + count, 0);
-      return { n, isAtLeast: groups.length === PAGE_MAX };
+    queryFn: async ({ signal }) => {
+      const groups = await allOf((page) =>
+        body(
+          client.GET("/v1/workflows/{id}/error_groups", {
+            params: { path: { id }, query: { ...page, ...OPEN } },
+            signal,
+          }),
+        ),
+      );
+      return groups.reduce((sum, { count }) => sum + count, 0);
     },
     staleTime: 5_000,
   });
