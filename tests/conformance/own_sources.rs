@@ -97,3 +97,21 @@ async fn apply_keeps_the_sources_of_triggers_and_deletes_what_its_plan_names() {
     assert_eq!(actions(&pruned), ["source delete", "workflow unchanged"]);
     assert_eq!(sources(&server).await, Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn a_workflow_file_that_says_what_is_live_keeps_its_form_when_it_is_pulled() {
+    let server = Server::shared().await;
+    let shell = Shell::new(&server);
+    shell.run(&["workflows", "init", "kept"]).ok();
+    shell.run(&["workflows", "deploy", "kept"]).ok();
+    let own = format!("# ours\n{}", shell.read("kept/workflow.yaml"));
+    shell.write(&[("kept/workflow.yaml", &own)]);
+    shell.run(&["workflows", "pull", "kept"]).ok();
+    assert_eq!(shell.read("kept/workflow.yaml"), own);
+    // What it says otherwise is not written over.
+    let other = own.replace("world", "moon");
+    assert_ne!(other, own);
+    shell.write(&[("kept/workflow.yaml", &other)]);
+    assert!(shell.run(&["workflows", "pull", "kept"]).fails(1).contains("other content"));
+    assert_eq!(shell.read("kept/workflow.yaml"), other);
+}

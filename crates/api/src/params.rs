@@ -4,9 +4,8 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use millrace_engine::{EngineError, read_value};
 use millrace_model::tenant::Caller;
 use serde::de::DeserializeOwned;
@@ -22,7 +21,7 @@ use crate::error::ApiError;
 use crate::extract::NamesOrg;
 use crate::guard::Part;
 use crate::room::{Share, Use, Whose};
-use crate::shown_key::ShownKey;
+use crate::shown_key::whole_body;
 use crate::{App, KEYLESS_BODY_BYTES_MAX, V1_BODY_BYTES_MAX};
 
 /// Parameters of a request: the query, and over it the JSON body (reference 1).
@@ -49,18 +48,9 @@ impl FromRequest<App> for Params {
             _ => V1_BODY_BYTES_MAX,
         };
         let part = request.extensions().get::<Arc<Part>>().cloned();
-        let shown = ShownKey::of(request.extensions());
         let whose = Whose::of(request.extensions());
         let share = Share::of(&app.unfolded, Use::Reading, whose.clone());
-        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection
-            .status()
-        {
-            StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(limit, ""),
-            _ => ApiError::body_unreadable(),
-        })?;
-        if let Some(shown) = shown {
-            shown.is_good_still(app).await?;
-        }
+        let bytes = whole_body(request, app, limit).await?;
         let is_large = bytes.len() > READ_AT_ONCE_BYTES_MAX;
         let read = move || {
             let memory = unfolded(&bytes, is_form);

@@ -1,7 +1,9 @@
 //! Key, token or session of a request whose body is still to come: a body may take minutes, and its
 //! sender may lose the right to it meanwhile.
 
-use axum::http::Extensions;
+use axum::body::Bytes;
+use axum::extract::{FromRequest as _, Request};
+use axum::http::{Extensions, StatusCode};
 use millrace_engine::{EngineError, check_scope};
 use millrace_model::ids::OrgId;
 use millrace_model::tenant::Caller;
@@ -9,6 +11,24 @@ use millrace_model::tenant::Caller;
 use crate::App;
 use crate::contract::routes::Needs;
 use crate::error::ApiError;
+
+/// The whole body of a request, with at most `bytes_max`, whose sender may send it still.
+pub(crate) async fn whole_body(
+    request: Request,
+    app: &App,
+    bytes_max: usize,
+) -> Result<Bytes, ApiError> {
+    let shown = ShownKey::of(request.extensions());
+    let read = Bytes::from_request(request, app).await;
+    let bytes = read.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(bytes_max, ""),
+        _ => ApiError::body_unreadable(),
+    })?;
+    if let Some(shown) = shown {
+        shown.is_good_still(app).await?;
+    }
+    Ok(bytes)
+}
 
 /// What a request showed, and was good for before its body was read.
 #[derive(Clone)]

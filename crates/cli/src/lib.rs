@@ -10,6 +10,7 @@ mod commands;
 mod dev;
 mod error;
 mod files;
+mod prop_hints;
 mod reasons;
 mod terminal;
 mod workflow;

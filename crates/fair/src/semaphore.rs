@@ -151,8 +151,7 @@ impl<T: Key, O: Key> FairSemaphore<T, O> {
         self.state().held_by_tenant().map(|(tenant, held)| (tenant.clone(), held)).collect()
     }
 
-    /// Owners that may have no further permit now, and of which at least so many requests wait: what
-    /// they ask for would wait behind those.
+    /// Owners that may have no further permit now, and of which at least `waiting` requests wait.
     pub fn owners_at_quota(&self, waiting: usize) -> Vec<O> {
         self.state().owners_at_quota(waiting).cloned().collect()
     }

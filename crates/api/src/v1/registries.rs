@@ -1,9 +1,7 @@
 //! `/registries`, search, and components of registries.
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::{FromRequest as _, Request, State};
-use axum::http::StatusCode;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{
     AskedComponents, EngineError, ErrorKind, RegistryEntry, RegistryUpload, RegistryView,
@@ -25,7 +23,7 @@ use crate::contract::table::{DEPLOY, DRY_RUN, ORG, READ, a, flag, text};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
 use crate::fields::Fields;
-use crate::shown_key::ShownKey;
+use crate::shown_key::whole_body;
 use crate::v1::components::{ComponentOut, FromRegistryOut, apps_of};
 use crate::v1::connect_records::{AnnotationsOut, hints};
 use crate::v1::names::{self, WouldGoOut, words};
@@ -381,15 +379,7 @@ async fn put_tree(
     request: Request,
     is_new: bool,
 ) -> Result<Response, ApiError> {
-    let shown = ShownKey::of(request.extensions());
-    let archive =
-        Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(ARCHIVE_BYTES_MAX, ""),
-            _ => ApiError::body_unreadable(),
-        })?;
-    if let Some(shown) = shown {
-        shown.is_good_still(app).await?;
-    }
+    let archive = whole_body(request, app, ARCHIVE_BYTES_MAX).await?;
     if archive.is_empty() {
         return Err(EngineError::missing(
             "archive",

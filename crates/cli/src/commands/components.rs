@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::{code_body, parse_props};
 use crate::args::Parallel;
 use crate::client::{Client, Kind, segment, value};
-use crate::error::{CliError, prop_problems};
+use crate::error::CliError;
 use crate::files::Code;
+use crate::prop_hints::prop_problems;
 use crate::terminal::printer::{self, Show};
 use crate::terminal::prompt;
 

@@ -1,4 +1,4 @@
-//! Settlement of an attempt that ends with a pause: a step that waits, or runs again after an error.
+//! Settlement of an attempt that ends with a pause: its step waits, or goes again after an error.
 
 use millrace_model::error_event::ErrorBody;
 use millrace_model::run::{RunResult, RunStatus, StepAttempt};
