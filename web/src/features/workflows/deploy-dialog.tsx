@@ -25,7 +25,7 @@ import { type Difference, differences } from "./differences";
 import { Discard } from "./draft-dialog";
 import { useLiveDeployment } from "./live-version";
 import { savedStepsOf } from "./model";
-import { deploymentQuery, failingQuery } from "./queries";
+import { deploymentQuery, readFailing } from "./queries";
 import { Rehearsal } from "./rehearsal";
 import type { Renames } from "./renames";
 import { typed } from "./typed";
@@ -69,10 +69,9 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const newNameOf = (group: ErrorGroup) => found.find(({ was }) => was === group.step)?.step;
   const mendedBy = async () => {
     if (live === undefined) return undefined;
-    // Read anew: runs may have failed a moment ago. That none can be finished is no fault of the deploy.
-    const groups = await queries
-      .fetchQuery({ ...failingQuery(base.id, live), staleTime: 0 })
-      .catch(() => []);
+    // Read anew: runs may have failed a moment ago. Not by the query, whose read ends as the page
+    // goes on to the new version. That none can be finished is no fault of the deploy.
+    const groups = await readFailing(base.id, live).catch(() => []);
     return mendedIn(groups);
   };
   /** What was ticked to follow; what fails of it says so, as the deploy has succeeded. */

@@ -247,22 +247,26 @@ export const openErrorsOfQuery = (id: string) =>
     staleTime: 5_000,
   });
 
+type Live = Pick<Deployment, "id" | "created_at">;
+
 /**
  * Errors that a workflow's version still adds to: the groups that were seen since it was deployed,
  * the last seen first.
  */
-export const failingQuery = (id: string, live: Pick<Deployment, "id" | "created_at">) =>
+export const readFailing = (id: string, live: Live, signal?: AbortSignal) =>
+  allOf((page) =>
+    body(
+      client.GET("/v1/workflows/{id}/error_groups", {
+        params: { path: { id }, query: { ...page, from: live.created_at * 1_000 } },
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    ),
+  );
+
+export const failingQuery = (id: string, live: Live) =>
   queryOptions({
     queryKey: ["error-groups", id, "since", live.id],
-    queryFn: ({ signal }) =>
-      allOf((page) =>
-        body(
-          client.GET("/v1/workflows/{id}/error_groups", {
-            params: { path: { id }, query: { ...page, from: live.created_at * 1_000 } },
-            signal,
-          }),
-        ),
-      ),
+    queryFn: ({ signal }) => readFailing(id, live, signal),
     staleTime: 5_000,
   });
 
