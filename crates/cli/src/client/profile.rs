@@ -66,7 +66,8 @@ fn parse(text: &str) -> Result<Sections, (usize, String)> {
             (number, "it is neither `NAME = VALUE`, `[PROFILE]` nor a comment".to_owned())
         })?;
         let key = key.trim();
-        if !KEYS.contains(&key) && !(key == USED && section.is_empty()) {
+        let is_known = KEYS.contains(&key) || (key == USED && section.is_empty());
+        if !is_known {
             let allowed = format!(
                 "allowed are `{}`, and `{USED}` before the first profile",
                 KEYS.join("`, `")
