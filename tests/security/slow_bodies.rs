@@ -1,7 +1,7 @@
 //! Requests whose bodies come slowly, and whose senders lose their rights meanwhile: nothing is
 //! done with a key, role or session that has ended before the body is whole.
 
-use millrace_tests::browser::Browser;
+use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::{Client, Server, id};
 use reqwest::Method;
 use serde_json::json;
@@ -84,12 +84,20 @@ async fn a_body_that_ends_after_its_session_or_role_changes_nothing() {
     let held = Held::begin(&server, "POST /v1/data_stores", &shown, store).await;
     browser.call(&server, Method::DELETE, "/session", None).await.data();
     assert_eq!(held.end().await, 401);
-    // A key that may do less by now.
-    let key = server.post("/api_keys", &json!({ "name": "k", "scopes": ["deploy"] })).await.data();
-    let shown = bearer(key["key"].as_str().expect("a key"));
+    // A person who may do less by now.
+    let invited = json!({ "email": "ben@x.test", "role": "member" });
+    let link = server.post("/invitations", &invited).await.data();
+    let mut member = Browser::default();
+    let with = json!({ "name": "Ben", "email": "ben@x.test", "password": PASSWORD });
+    member.follow(&server, &link, &with).await.data();
+    let cookie = member.cookie.clone().expect("a cookie");
+    let shown =
+        format!("cookie: {cookie}\r\nx-millrace-csrf: 1\r\nsec-fetch-site: same-origin\r\n");
     let held = Held::begin(&server, "POST /v1/data_stores", &shown, store).await;
-    let less = json!({ "scopes": ["read"] });
-    server.put(&format!("/api_keys/{}", id(&key)), &less).await.data();
+    let members = server.get("/members").await.data();
+    let ben = members.as_array().into_iter().flatten().find(|m| m["email"] == "ben@x.test");
+    let path = format!("/members/{}", id(ben.expect("a member")));
+    server.put(&path, &json!({ "role": "viewer" })).await.data();
     assert_eq!(held.end().await, 403);
     assert_eq!(server.get("/data_stores").await.json["page_info"]["total_count"], 0);
 }
