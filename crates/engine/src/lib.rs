@@ -361,8 +361,7 @@ impl Engine {
         let last_writes = async {
             let leases: Vec<_> = self.0.leases.lock().drain().collect();
             for (run, lease) in leases {
-                let counts = lease.was_called();
-                if let Err(error) = self.0.store.release(&run, lease.attempt, counts).await {
+                if let Err(error) = self.0.store.release(&run, lease.attempt, false).await {
                     tracing::warn!(run.id = %run, error = %error, "could not give a run back to the queue; its lease ends by itself");
                 }
             }

@@ -44,13 +44,6 @@ pub(crate) struct Lease {
     call: Weak<Collector>,
 }
 
-impl Lease {
-    /// Whether the run's code was called: then the attempt counts, and is told.
-    pub(crate) fn was_called(&self) -> bool {
-        !self.call.ptr_eq(&Weak::new())
-    }
-}
-
 impl Engine {
     /// From now on the run's lease is renewed, until what this gives is dropped.
     pub(crate) fn lease(&self, claimed: &ClaimedRun) -> LeaseGuard {
