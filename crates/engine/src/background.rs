@@ -201,7 +201,8 @@ impl Tasks {
 
     /// Starts a task that ends by itself.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tracker.spawn(task);
+        // It may be large, and is moved more than once on its way.
+        self.tracker.spawn(Box::pin(task));
     }
 
     /// Activates a task that pauses; one that is active is activated once more.

@@ -1,37 +1,23 @@
 //! Connections: one writer with group commit, a few readers that never wait for it.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use millrace_model::error_chain;
-use millrace_store::{CommitHealth, Condition, Examined, StoreError, StoreResult, fail_point};
+use millrace_store::{CommitHealth, Condition, Examined, StoreError, StoreResult};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, ffi};
-use tokio::sync::oneshot;
 
-use crate::in_use::{self, InUse};
+use crate::in_use::InUse;
+use crate::writer::{Extent, Writer};
 use crate::{SqliteOptions, damage, data_keys, migrations, pages, rows};
-
-/// Operations that are committed together at most.
-const GROUP_MAX: usize = 256;
 
 /// Pages of history that are read at once.
 const HISTORY_READERS: usize = 2;
 /// Long reads at once: each keeps the file from being tidied, and a thread.
 const ASIDE_MAX: usize = 2;
 
-/// A write: runs inside a savepoint, and answers once the group is durable. Without a connection it
-/// only answers. Says what it found that is in the way of its whole group: see [`of_all`].
-type Write = Box<dyn FnOnce(Option<&Connection>) -> (Option<StoreError>, Answer) + Send>;
-/// Tells the waiting caller; given why the commit failed.
-type Answer = Box<dyn FnOnce(Option<StoreError>) + Send>;
-
 pub(crate) struct Db {
-    writer: Mutex<Option<SyncSender<Write>>>,
-    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    writer: Writer,
     readers: Arc<Readers>,
     /// Those of history.
     history: Arc<Readers>,
@@ -95,27 +81,11 @@ impl Db {
         damage::merge_log(&writer)?;
         let readers = Readers::open(&options.path, options.reader_connections.max(1))?;
         let history = Readers::open(&options.path, HISTORY_READERS)?;
-        let (queue, waiting) = sync_channel::<Write>(options.write_queue.max(1));
         let health = Arc::new(CommitHealth::default());
-        let commits = health.clone();
-        let thread = std::thread::Builder::new()
-            .name("store-writer".into())
-            .spawn({
-                let files =
-                    [Named::of(&options.path)?, Named::of(&in_use::log_path(&options.path))?];
-                move || write_loop(writer, &files, in_use, &waiting, &commits)
-            })
-            .map_err(|e| StoreError::Database(Box::new(e)))?;
+        let writer =
+            Writer::start(writer, &options.path, in_use, options.write_queue, health.clone())?;
         let aside = Arc::new(tokio::sync::Semaphore::new(ASIDE_MAX));
-        Ok(Self {
-            writer: Mutex::new(Some(queue)),
-            thread: Mutex::new(Some(thread)),
-            readers,
-            history,
-            path: options.path.clone(),
-            aside,
-            health,
-        })
+        Ok(Self { writer, readers, history, path: options.path.clone(), aside, health })
     }
 
     /// How writes fare.
@@ -128,29 +98,16 @@ impl Db {
         &self,
         operation: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let (tell, told) = oneshot::channel::<StoreResult<T>>();
-        let write: Write = Box::new(move |connection| {
-            let result = match connection {
-                Some(connection) => in_savepoint(connection, operation),
-                None => Err(not_committed(None)),
-            };
-            let found = result.as_ref().err().and_then(of_all);
-            let answer = move |failed: Option<StoreError>| {
-                let result = failed.map_or(result, Err);
-                // Whoever asked may have gone away; what was written stays.
-                drop(tell.send(result));
-            };
-            (found, Box::new(answer))
-        });
-        let sent = match &*self.writer.lock() {
-            Some(queue) => queue.try_send(write),
-            None => return Err(StoreError::Closed),
-        };
-        match sent {
-            Ok(()) => self.look_for_damage(told.await.unwrap_or(Err(StoreError::Closed))),
-            Err(TrySendError::Full(_)) => Err(StoreError::Overloaded),
-            Err(TrySendError::Disconnected(_)) => Err(StoreError::Closed),
-        }
+        self.look_for_damage(self.writer.write(operation, Extent::Any).await)
+    }
+
+    /// As [`Db::write`], of an operation whose extent is known.
+    pub(crate) async fn write_of<T: Send + 'static>(
+        &self,
+        extent: Extent,
+        operation: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        self.look_for_damage(self.writer.write(operation, extent).await)
     }
 
     /// Runs `query` on a reader.
@@ -216,11 +173,7 @@ impl Db {
     pub(crate) async fn close(&self) {
         self.readers.places.close();
         self.history.places.close();
-        self.writer.lock().take();
-        let thread = self.thread.lock().take();
-        // The writer does not panic; were it to, there is nothing left to write.
-        let _ =
-            tokio::task::spawn_blocking(move || thread.map(std::thread::JoinHandle::join)).await;
+        self.writer.close().await;
     }
 }
 
@@ -294,148 +247,6 @@ pub(crate) fn probe(connection: &Connection) -> StoreResult<()> {
     connection.pragma_update(None, "user_version", version).map_err(database)
 }
 
-/// The file of the database or its log, by its name and by what it is.
-struct Named {
-    path: PathBuf,
-    /// Device and number on it.
-    is: (u64, u64),
-}
-
-impl Named {
-    fn of(path: &Path) -> StoreResult<Self> {
-        let (is, _) = Self::look(path).map_err(|e| StoreError::Database(Box::new(e)))?;
-        Ok(Self { path: path.to_owned(), is })
-    }
-
-    /// What it is, and how many bytes it has.
-    fn look(path: &Path) -> std::io::Result<((u64, u64), u64)> {
-        std::fs::metadata(path).map(|file| ((file.dev(), file.ino()), file.len()))
-    }
-
-    /// A file that was removed or replaced is written to as before, and nobody ever reads it again;
-    /// nor what is behind the part that was cut off a log: nothing may be acknowledged that is in
-    /// it.
-    fn refuse_gone(&self, bytes_min: u64) -> StoreResult<()> {
-        let how = match Self::look(&self.path) {
-            Ok((is, bytes)) if is == self.is && bytes >= bytes_min => return Ok(()),
-            Ok((is, bytes)) if is == self.is => {
-                format!("it has {bytes} bytes, and {bytes_min} were written; put it back as it was")
-            }
-            Ok(_) => "another file is in its place".into(),
-            Err(error) => error.to_string(),
-        };
-        Err(StoreError::Unavailable(
-            format!(
-                "`{}` was removed, replaced or cut while the server runs: {how}",
-                self.path.display()
-            )
-            .into(),
-        ))
-    }
-}
-
-/// Takes all writes that wait, commits them as one transaction, then answers them.
-fn write_loop(
-    connection: Connection,
-    files: &[Named; 2],
-    mut in_use: InUse,
-    waiting: &Receiver<Write>,
-    health: &CommitHealth,
-) {
-    let page_bytes = connection
-        .query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0))
-        .map_or(0, i64::cast_unsigned);
-    let [file, log] = files;
-    while let Ok(first) = waiting.recv() {
-        let under_way = health.begin();
-        let mut answers = Vec::new();
-        let mut group = connection
-            .execute_batch("BEGIN IMMEDIATE")
-            .map_err(database)
-            .and_then(|()| file.refuse_gone(0))
-            .and_then(|()| log.refuse_gone(in_use.log_bytes_min(page_bytes)));
-        let mut found_full = false;
-        let mut next = Some(first);
-        while let Some(write) = next.take() {
-            // Without a transaction nothing may be written: the operation is answered with the
-            // failure.
-            let (found, answer) = write(group.is_ok().then_some(&connection));
-            answers.push(answer);
-            found_full |= matches!(found, Some(StoreError::StorageFull));
-            if group.is_ok() && connection.is_autocommit() {
-                // A full disk, among others, makes SQLite give up the whole transaction within a
-                // statement.
-                group = Err(found.unwrap_or_else(|| {
-                    StoreError::Database("the transaction was given up by the database".into())
-                }));
-            }
-            if answers.len() < GROUP_MAX {
-                next = waiting.try_recv().ok();
-            }
-        }
-        let group = group.and_then(|()| commit(&connection)).inspect(|()| in_use.mark());
-        under_way.end(if found_full { &Err(StoreError::StorageFull) } else { &group });
-        if let Err(cause) = &group {
-            tracing::error!(error = error_chain(cause), "a group of writes could not be committed");
-            // A failed BEGIN leaves nothing to roll back.
-            let _ = connection.execute_batch("ROLLBACK");
-        }
-        for answer in answers {
-            answer(group.as_ref().err().map(|cause| not_committed(Some(cause))));
-        }
-    }
-    drop(in_use);
-    // Leaves a small file behind; if it cannot, the next start does it, and is to know how far the
-    // log had come.
-    if connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").is_err() {
-        InUse::new(&file.path).leave();
-    }
-}
-
-fn commit(connection: &Connection) -> StoreResult<()> {
-    fail_point!("store.commit");
-    connection.execute_batch("COMMIT").map_err(database)
-}
-
-/// What each operation of a group is answered with that could not be committed.
-fn not_committed(cause: Option<&StoreError>) -> StoreError {
-    cause
-        .and_then(of_all)
-        .unwrap_or_else(|| StoreError::Database("the transaction could not be committed".into()))
-}
-
-/// A failure that is the file's or its disk's, and not that of one operation: the same for each of
-/// the group.
-fn of_all(error: &StoreError) -> Option<StoreError> {
-    match error {
-        StoreError::StorageFull => Some(StoreError::StorageFull),
-        StoreError::Damaged { what } => Some(StoreError::Damaged { what: what.clone() }),
-        StoreError::Unavailable(cause) => {
-            Some(StoreError::Unavailable(error_chain(&**cause).into()))
-        }
-        _ => None,
-    }
-}
-
-/// An operation that fails, or panics, leaves nothing; those of its group stay.
-fn in_savepoint<T>(
-    connection: &Connection,
-    operation: impl FnOnce(&Connection) -> StoreResult<T>,
-) -> StoreResult<T> {
-    connection.prepare_cached("SAVEPOINT op").and_then(|mut s| s.execute([])).map_err(database)?;
-    // What it changed is rolled back, and it owns whatever else it touched.
-    let result = std::panic::catch_unwind(AssertUnwindSafe(|| operation(connection)))
-        .unwrap_or_else(|_| Err(StoreError::Database("a write panicked".into())));
-    if connection.is_autocommit() {
-        return result.and_then(|_| Err(not_committed(None)));
-    }
-    if result.is_err() {
-        connection.execute_batch("ROLLBACK TO op").map_err(database)?;
-    }
-    connection.prepare_cached("RELEASE op").and_then(|mut s| s.execute([])).map_err(database)?;
-    result
-}
-
 /// A failure of the database, or of a constraint that the caller can understand.
 pub(crate) fn database(error: rusqlite::Error) -> StoreError {
     if let rusqlite::Error::SqliteFailure(code, Some(text)) = &error
@@ -471,38 +282,5 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
             StoreError::Damaged { what: error.to_string() }
         }
         _ => StoreError::Database(Box::new(error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failed(extended_code: i32) -> StoreError {
-        database(rusqlite::Error::SqliteFailure(ffi::Error::new(extended_code), None))
-    }
-
-    #[test]
-    fn a_disk_that_fails_is_away_for_each_of_a_group() {
-        for code in [
-            ffi::SQLITE_IOERR_FSYNC,
-            ffi::SQLITE_IOERR_WRITE,
-            ffi::SQLITE_IOERR_READ,
-            ffi::SQLITE_IOERR_TRUNCATE,
-            ffi::SQLITE_IOERR,
-        ] {
-            let cause = failed(code);
-            assert!(matches!(cause, StoreError::Unavailable(_)), "{cause:?}");
-            let told = not_committed(Some(&cause));
-            assert!(
-                matches!(&told, StoreError::Unavailable(why) if why.to_string().contains("I/O")),
-                "{told:?}"
-            );
-        }
-        let told = |code| not_committed(Some(&failed(code)));
-        assert!(matches!(told(ffi::SQLITE_FULL), StoreError::StorageFull));
-        assert!(matches!(told(ffi::SQLITE_IOERR_SHMSIZE), StoreError::StorageFull));
-        assert!(matches!(told(ffi::SQLITE_IOERR_DATA), StoreError::Damaged { .. }));
-        assert!(matches!(told(ffi::SQLITE_MISUSE), StoreError::Database(_)));
     }
 }

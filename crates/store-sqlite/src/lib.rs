@@ -41,6 +41,7 @@ mod tenants;
 mod uploads;
 mod webhooks;
 mod workflows;
+mod writer;
 
 use std::path::{Path, PathBuf};
 

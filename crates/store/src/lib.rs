@@ -153,6 +153,23 @@ pub enum StoreError {
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+impl StoreError {
+    /// The same again for each operation that was written together with others, where the failure
+    /// is the database's or its disk's, and not that of one operation.
+    pub fn of_all(&self) -> Option<Self> {
+        match self {
+            Self::StorageFull => Some(Self::StorageFull),
+            Self::Overloaded => Some(Self::Overloaded),
+            Self::Closed => Some(Self::Closed),
+            Self::Damaged { what } => Some(Self::Damaged { what: what.clone() }),
+            Self::Unavailable(cause) => {
+                Some(Self::Unavailable(millrace_model::error_chain(&**cause).into()))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Result of a store call.
 pub type StoreResult<T> = Result<T, StoreError>;
 

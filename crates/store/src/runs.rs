@@ -85,6 +85,23 @@ pub struct Settlement {
 }
 
 impl Settlement {
+    /// Whether there is nothing to write beside the run's end.
+    pub fn is_alone(&self) -> bool {
+        let e = &self.effects;
+        self.group.is_none()
+            && self.forget.is_none()
+            && e.events.is_empty()
+            && e.deferred.is_none()
+            && e.source
+                .as_ref()
+                .is_none_or(|change| change.dedupe.is_none() && change.db.is_empty())
+            && e.runs.is_empty()
+            && (e.logs.is_empty() || e.log_owner.is_none())
+            && e.notice.is_none()
+            && e.deliveries.is_empty()
+            && e.webhook_deliveries.is_empty()
+    }
+
     /// The class of the error that the run ended with: that of a test too, which counts in no
     /// group.
     pub fn error_class(&self) -> Option<String> {

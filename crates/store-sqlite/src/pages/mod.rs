@@ -7,6 +7,7 @@
 //! the write-ahead log have checksums of SQLite's own, and are checked by [`log`] after that.
 
 mod log;
+mod no_room;
 mod vfs;
 
 use std::cell::Cell;
@@ -36,7 +37,8 @@ enum Broken {
     Frame(u64),
 }
 
-/// Opens a database. One that is made has checksums, as has a copy of any.
+/// Opens a database. One that is made has checksums, as has a copy of any. What is written to a log
+/// waits for its sync: `synchronous` has to stay FULL, as SQLite has it.
 pub(crate) fn open(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
     let name = vfs::name()
         .ok_or_else(|| StoreError::Database("SQLite did not take the checksums of pages".into()))?;

@@ -2,16 +2,16 @@
 //! pages of databases.
 //!
 //! A file of a database, or its log, is SQLite's own, with [`Beside`] behind it in the same piece
-//! of memory, and a table of methods of which six are ours. All else goes to SQLite's methods
+//! of memory, and a table of methods of which seven are ours. All else goes to SQLite's methods
 //! directly, which know nothing of it.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::io::ErrorKind;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use rusqlite::{Connection, ffi};
 
-use super::log::Written;
+use super::log::Log;
+use super::no_room::full_or;
 use super::{BROKEN, Broken, HEAD, Pages, is_whole, seal};
 
 const NAME: &CStr = c"millrace";
@@ -78,11 +78,24 @@ struct Beside {
 /// What we keep with it.
 struct Kept {
     usual: ffi::sqlite3_io_methods,
-    /// What was written to it, where it is a log.
-    log: Option<Arc<Written>>,
+    log: Option<Log>,
     pages: Pages,
     /// The page that is being written, with its checksum.
     sealed: Vec<u8>,
+}
+
+impl Kept {
+    /// Writes what is pending, where the file is a log.
+    ///
+    /// # Safety
+    /// The file is open, and this stands behind it.
+    #[expect(unsafe_code, reason = "SQLite's interface")]
+    unsafe fn write_pending(&mut self, file: *mut ffi::sqlite3_file) -> c_int {
+        // SAFETY: as above.
+        self.log
+            .as_mut()
+            .map_or(ffi::SQLITE_OK, |log| unsafe { log.write_pending(file, &self.usual) })
+    }
 }
 
 /// Where it stands, counted from the file of the usual VFS.
@@ -135,10 +148,11 @@ unsafe extern "C" fn open(
             xWrite: Some(write),
             xTruncate: Some(truncate),
             xSync: Some(sync),
+            xFileSize: Some(file_size),
             xDeviceCharacteristics: Some(characteristics),
             ..methods
         };
-        let log = is_log.then(|| Written::to(CStr::from_ptr(name).to_bytes()));
+        let log = is_log.then(|| Log::at(CStr::from_ptr(name).to_bytes()));
         let pages = if is_log { Pages::Plain } else { first_look(file, &methods) };
         let Some(place) = beside(file) else { return ffi::SQLITE_CANTOPEN };
         place.write(Beside {
@@ -177,6 +191,7 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite closes a file once. What is beside it is not looked at afterwards.
     unsafe {
         let Some(beside) = beside(file) else { return ffi::SQLITE_IOERR_CLOSE };
+        // Pages of a transaction that was given up: nobody reads them.
         let close = (*beside).kept.usual.xClose;
         beside.drop_in_place();
         close.map_or(ffi::SQLITE_IOERR_CLOSE, |close| close(file))
@@ -194,6 +209,10 @@ unsafe extern "C" fn read(
     // so.
     unsafe {
         let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_READ };
+        let written = kept.write_pending(file);
+        if written != ffi::SQLITE_OK {
+            return written;
+        }
         let code =
             kept.usual.xRead.map_or(ffi::SQLITE_IOERR_READ, |read| read(file, into, amount, at));
         let length = usize::try_from(amount).unwrap_or(0);
@@ -237,9 +256,8 @@ unsafe extern "C" fn write(
         let Some(write) = kept.usual.xWrite else { return ffi::SQLITE_IOERR_WRITE };
         let page =
             std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(amount).unwrap_or(0));
-        if let Some(log) = &kept.log {
-            log.write(at.cast_unsigned(), page);
-            return full_or(write(file, from, amount, at), file, &kept.usual);
+        if let Some(log) = &mut kept.log {
+            return log.write(file, &kept.usual, at, page);
         }
         if at == 0 && page.len() >= HEAD {
             let says = Pages::of(&page[..HEAD]);
@@ -265,6 +283,10 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, bytes: i64) -> c_int
     // SAFETY: SQLite's arguments are handed on to SQLite.
     unsafe {
         let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_TRUNCATE };
+        let written = kept.write_pending(file);
+        if written != ffi::SQLITE_OK {
+            return written;
+        }
         let code = kept
             .usual
             .xTruncate
@@ -279,38 +301,26 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: SQLite's arguments are handed on to SQLite.
     unsafe {
         let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_FSYNC };
+        let written = kept.write_pending(file);
+        if written != ffi::SQLITE_OK {
+            return written;
+        }
         let code = kept.usual.xSync.map_or(ffi::SQLITE_IOERR_FSYNC, |sync| sync(file, flags));
         full_or(code, file, &kept.usual)
     }
 }
 
-/// What a write came to, or a sync: of the one SQLite knows a full disk, and neither a quota that
-/// is used up nor a file that may not be larger, which are no less in the way; of the other none of
-/// them.
-///
-/// # Safety
-/// The file is open, and the methods are its own.
-#[expect(unsafe_code, reason = "SQLite's interface")]
-unsafe fn full_or(
-    code: c_int,
-    file: *mut ffi::sqlite3_file,
-    methods: &ffi::sqlite3_io_methods,
-) -> c_int {
-    let (
-        ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_TRUNCATE,
-        Some(control),
-    ) = (code, methods.xFileControl)
-    else {
-        return code;
-    };
-    let mut errno: c_int = 0;
-    // SAFETY: the room for the number lives as long as the call.
-    let told = unsafe { control(file, ffi::SQLITE_FCNTL_LAST_ERRNO, (&raw mut errno).cast()) };
-    let has_no_room = matches!(
-        std::io::Error::from_raw_os_error(errno).kind(),
-        ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge | ErrorKind::StorageFull
-    );
-    if told == ffi::SQLITE_OK && has_no_room { ffi::SQLITE_FULL } else { code }
+#[expect(unsafe_code, reason = "called by SQLite")]
+unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, bytes: *mut i64) -> c_int {
+    // SAFETY: SQLite's arguments are handed on to SQLite.
+    unsafe {
+        let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_FSTAT };
+        let written = kept.write_pending(file);
+        if written != ffi::SQLITE_OK {
+            return written;
+        }
+        kept.usual.xFileSize.map_or(ffi::SQLITE_IOERR_FSTAT, |size| size(file, bytes))
+    }
 }
 
 /// As the usual, but that whole pages are to be read: SQLite reads parts of large values alone
@@ -321,66 +331,5 @@ unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
     unsafe {
         let usual = kept(file).and_then(|kept| kept.usual.xDeviceCharacteristics);
         usual.map_or(0, |usual| usual(file)) & !ffi::SQLITE_IOCAP_SUBPAGE_READ
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A file that tells of one error as that of its last call.
-    #[expect(unsafe_code, reason = "as SQLite calls it")]
-    unsafe extern "C" fn told<const ERRNO: c_int>(
-        _: *mut ffi::sqlite3_file,
-        what: c_int,
-        into: *mut c_void,
-    ) -> c_int {
-        assert_eq!(what, ffi::SQLITE_FCNTL_LAST_ERRNO);
-        // SAFETY: the caller gives room for a number.
-        unsafe { into.cast::<c_int>().write(ERRNO) };
-        ffi::SQLITE_OK
-    }
-
-    type Control = unsafe extern "C" fn(*mut ffi::sqlite3_file, c_int, *mut c_void) -> c_int;
-
-    #[expect(unsafe_code, reason = "as SQLite calls it")]
-    fn came_to(code: c_int, control: Control) -> c_int {
-        let methods = ffi::sqlite3_io_methods {
-            iVersion: 2,
-            xClose: None,
-            xRead: None,
-            xWrite: None,
-            xTruncate: None,
-            xSync: None,
-            xFileSize: None,
-            xLock: None,
-            xUnlock: None,
-            xCheckReservedLock: None,
-            xFileControl: Some(control),
-            xSectorSize: None,
-            xDeviceCharacteristics: None,
-            xShmMap: None,
-            xShmLock: None,
-            xShmBarrier: None,
-            xShmUnmap: None,
-            xFetch: None,
-            xUnfetch: None,
-        };
-        // SAFETY: the one method that is called does not look at the file.
-        unsafe { full_or(code, std::ptr::null_mut(), &methods) }
-    }
-
-    #[test]
-    fn a_disk_is_full_at_a_write_a_sync_and_a_cut() {
-        // ENOSPC, EFBIG and EDQUOT; EIO is no lack of room.
-        let without_room: [Control; 3] = [told::<28>, told::<27>, told::<122>];
-        for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_TRUNCATE] {
-            for control in without_room {
-                assert_eq!(came_to(code, control), ffi::SQLITE_FULL);
-            }
-            assert_eq!(came_to(code, told::<5>), code);
-        }
-        assert_eq!(came_to(ffi::SQLITE_OK, told::<28>), ffi::SQLITE_OK);
-        assert_eq!(came_to(ffi::SQLITE_IOERR_READ, told::<28>), ffi::SQLITE_IOERR_READ);
     }
 }

@@ -12,13 +12,55 @@ use rusqlite::Connection;
 
 use crate::db::database;
 use crate::rows::{number, one};
+use crate::writer::Extent;
 use crate::{SqliteStore, limits, pauses, runs, settle};
+
+/// Bytes that are written well within a millisecond.
+const SHORT_BYTES_MAX: usize = 64 * 1024;
+/// Rows that are.
+const SHORT_ROWS_MAX: usize = 8;
+
+fn extent_of_run(run: &NewRun) -> Extent {
+    match run.event.len() {
+        0..=SHORT_BYTES_MAX if run.replays.is_none() => Extent::OneStatement,
+        0..=SHORT_BYTES_MAX => Extent::Short,
+        _ => Extent::Any,
+    }
+}
+
+fn extent_of_end(s: &Settlement) -> Extent {
+    let e = &s.effects;
+    let rows = e.runs.len()
+        + e.events.len()
+        + e.logs.len()
+        + e.deliveries.len()
+        + e.webhook_deliveries.len();
+    let bytes = s.result.len()
+        + e.runs.iter().map(|run| run.event.len()).sum::<usize>()
+        + e.events.iter().map(|event| event.payload.len()).sum::<usize>()
+        + e.logs.iter().map(|line| line.text.len()).sum::<usize>();
+    if rows > SHORT_ROWS_MAX || bytes > SHORT_BYTES_MAX {
+        return Extent::Any;
+    }
+    match s.unstored.as_ref().map_or(Extent::OneStatement, |u| extent_of_run(&u.run)) {
+        Extent::OneStatement if !s.is_alone() => Extent::Short,
+        extent => extent,
+    }
+}
 
 #[async_trait]
 impl Runs for SqliteStore {
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
         let node = node.to_owned();
-        write_at!(self, "accept", |c| runs::insert(c, &run, Some(&node)))
+        let extent = extent_of_run(&run);
+        let accept = move |c: &Connection| {
+            runs::insert(c, &run, Some(&node))?;
+            fail_point!("store.accept.before_commit");
+            Ok(())
+        };
+        self.db.write_of(extent, accept).await?;
+        fail_point!("store.accept.after_commit");
+        Ok(())
     }
     async fn accept_queued(
         &self,
@@ -79,12 +121,13 @@ impl Runs for SqliteStore {
         write_at!(self, "release", |c| runs::release(c, &id, attempt, count_attempt))
     }
     async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
+        let extent = extent_of_end(&settlement);
         let settle = move |c: &Connection| {
             settle::settle(c, &settlement)?;
             fail_point!("store.settle.before_commit");
             Ok(())
         };
-        self.db.write(settle).await?;
+        self.db.write_of(extent, settle).await?;
         fail_point!("store.settle.after_commit");
         Ok(())
     }

@@ -5,6 +5,7 @@ use millrace_model::ids::{RunId, SourceId};
 use millrace_model::run::{LogFilter, NewRun, Run, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_model::webhook::WebhookDelivery;
+use tokio::task::JoinSet;
 
 use super::Database;
 use super::sample::{NODE, Org, at, log, page, settlement};
@@ -155,6 +156,36 @@ pub async fn a_run_that_was_not_stored_is_stored_as_it_ended(database: &dyn Data
         assert!(org.store.settle(with_its_end).await.is_err());
         assert!(matches!(org.store.settle(end(&run.id)).await, Err(StoreError::Fenced)));
         assert_eq!(format!("{:?}", org.stored(&run.id).await), expected);
+    }
+}
+
+/// An engine writes ends that come at once together: one that cannot be stored is in nobody's way.
+pub async fn of_many_ends_at_once_each_has_its_own_result(database: &dyn Database) {
+    let (org, source, _) = under_way(database).await;
+    let known = org.run(&Owner::Source(source.clone()), 1);
+    org.store.accept(known.clone(), NODE).await.expect("accepted");
+    let mut settling = JoinSet::new();
+    for n in 0..150 {
+        let mut run = NewRun {
+            start: Start::Claimed { lease_until: at(60) },
+            ..org.run(&Owner::Source(source.clone()), 1)
+        };
+        if n % 50 == 7 {
+            run.id = known.id.clone();
+        }
+        let store = org.store.clone();
+        settling.spawn(async move {
+            let unstored = Some(Box::new(Unstored { run: run.clone(), node: NODE.into() }));
+            (
+                run.id.clone(),
+                store.settle(Settlement { unstored, ..settlement(&run.id, 1, 9) }).await,
+            )
+        });
+    }
+    for (id, settled) in settling.join_all().await {
+        assert_eq!(settled.is_err(), id == known.id, "{settled:?}");
+        let status = org.stored(&id).await.status;
+        assert_eq!(status == RunStatus::Succeeded, id != known.id, "{status:?}");
     }
 }
 
