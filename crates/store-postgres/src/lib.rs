@@ -15,6 +15,7 @@ mod deliveries;
 mod errors;
 mod export;
 mod forms;
+mod gathered_ends;
 mod history;
 mod interfaces;
 mod limits;
@@ -88,7 +89,8 @@ impl std::fmt::Debug for PostgresOptions {
 
 /// A store in one Postgres database, which any number of servers share.
 pub struct PostgresStore {
-    db: db::Db,
+    db: std::sync::Arc<db::Db>,
+    ends: std::sync::Arc<gathered_ends::GatheredEnds>,
     /// The run that goes on at which the index of texts looked last.
     open_after: tokio::sync::Mutex<String>,
 }
@@ -98,7 +100,11 @@ impl PostgresStore {
     pub async fn open(options: PostgresOptions) -> StoreResult<Self> {
         let db = db::Db::open(&options)?;
         migrations::run(&db).await?;
-        Ok(Self { db, open_after: tokio::sync::Mutex::default() })
+        Ok(Self {
+            db: db.into(),
+            ends: std::sync::Arc::default(),
+            open_after: tokio::sync::Mutex::default(),
+        })
     }
 }
 

@@ -43,36 +43,41 @@ pub(crate) fn far(claim: Claim<'_>) -> i64 {
 
 /// See [`insert_ended`].
 pub(crate) const INSERT_ENDED: &str = "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, created_at, started_at, result, finished_at, error, error_class, error_group)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17)";
+     SELECT n.id, n.org_id, n.owner_id, n.deployment_id, n.kind, n.trigger_id, n.event, n.context, n.status, n.attempt, n.node, n.created_at, n.created_at, n.result, n.finished_at, n.error, n.error_class, n.error_group
+     FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::bigint[], $13::text[], $14::bigint[], $15::text[], $16::text[], $17::text[])
+       AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, created_at, result, finished_at, error, error_class, error_group)";
 
-/// Writes a run that was not stored while it was under way, as it ended.
-pub(crate) async fn insert_ended(
-    c: &impl GenericClient,
-    unstored: &Unstored,
-    end: &Settlement,
-) -> StoreResult<()> {
-    let r = &unstored.run;
+/// Writes runs that were not stored while they were under way, as they ended.
+pub(crate) async fn insert_ended(c: &impl GenericClient, ends: &[Settlement]) -> StoreResult<()> {
+    let rows: Vec<(&Settlement, &Unstored)> =
+        ends.iter().filter_map(|end| Some((end, &**end.unstored.as_ref()?))).collect();
+    macro_rules! column {
+        (|$end:ident, $unstored:ident| $value:expr) => {
+            &rows.iter().map(|&($end, $unstored)| $value).collect::<Vec<_>>()
+        };
+    }
+    let classes: Vec<_> = rows.iter().map(|(end, _)| end.error_class()).collect();
     execute(
         c,
         INSERT_ENDED,
         &[
-            &r.id.as_str(),
-            &r.org_id.as_str(),
-            &r.owner.as_str(),
-            &r.deployment_id.as_ref().map(|d| d.as_str()),
-            &r.kind.as_str(),
-            &r.trigger_id,
-            &end.forget.as_deref().unwrap_or(&r.event),
-            &r.context,
-            &end.status.as_str(),
-            &end.attempt,
-            &unstored.node,
-            &r.created_at.ms(),
-            &end.result,
-            &end.finished_at.ms(),
-            &end.error,
-            &end.error_class().as_deref().map(text),
-            &end.group.as_ref().map(|g| g.id.as_str()),
+            column!(|_end, u| u.run.id.as_str()),
+            column!(|_end, u| u.run.org_id.as_str()),
+            column!(|_end, u| u.run.owner.as_str()),
+            column!(|_end, u| u.run.deployment_id.as_ref().map(|d| d.as_str())),
+            column!(|_end, u| u.run.kind.as_str()),
+            column!(|_end, u| u.run.trigger_id.as_str()),
+            column!(|end, u| end.forget.as_deref().unwrap_or(&u.run.event)),
+            column!(|_end, u| u.run.context.as_str()),
+            column!(|end, _u| end.status.as_str()),
+            column!(|end, _u| end.attempt),
+            column!(|_end, u| u.node.as_str()),
+            column!(|_end, u| u.run.created_at.ms()),
+            column!(|end, _u| end.result.as_str()),
+            column!(|end, _u| end.finished_at.ms()),
+            column!(|end, _u| end.error.as_deref()),
+            &classes.iter().map(|class| class.as_deref().map(text)).collect::<Vec<_>>(),
+            column!(|end, _u| end.group.as_ref().map(|group| group.id.as_str())),
         ],
     )
     .await?;

@@ -22,8 +22,8 @@ const END: &str =
 
 /// Ends the run, and nothing else: alone it is a transaction of one statement.
 pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<()> {
-    if let Some(unstored) = &s.unstored {
-        return runs::insert_ended(c, unstored, s).await;
+    if s.unstored.is_some() {
+        return runs::insert_ended(c, std::slice::from_ref(s)).await;
     }
     let class = s.error_class();
     let (class, group) = (class.as_deref().map(text), s.group.as_ref().map(|g| g.id.as_str()));
@@ -66,21 +66,6 @@ async fn beside(t: &Transaction<'_>, s: &Settlement) -> StoreResult<()> {
         Some(group) => errors::count(t, group).await,
         None => Ok(()),
     }
-}
-
-/// Whether there is nothing to write beside the run's end.
-pub(crate) fn is_empty(s: &Settlement) -> bool {
-    let e = &s.effects;
-    s.group.is_none()
-        && s.forget.is_none()
-        && e.events.is_empty()
-        && e.deferred.is_none()
-        && e.source.as_ref().is_none_or(|change| change.dedupe.is_none() && change.db.is_empty())
-        && e.runs.is_empty()
-        && (e.logs.is_empty() || e.log_owner.is_none())
-        && e.notice.is_none()
-        && e.deliveries.is_empty()
-        && e.webhook_deliveries.is_empty()
 }
 
 /// All parts are sent without waiting for each other's answers; the connection keeps their order.

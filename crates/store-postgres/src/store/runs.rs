@@ -81,7 +81,10 @@ impl Runs for PostgresStore {
         statement!(self.db, "release", |c| runs::release(&c, id, attempt, count_attempt))
     }
     async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
-        if settle::is_empty(&settlement) {
+        if settlement.is_alone() && settlement.unstored.is_some() {
+            return self.ends.store(&self.db, settlement).await;
+        }
+        if settlement.is_alone() {
             return statement!(self.db, "settle", |c| settle::end(&c, &settlement));
         }
         transaction!(self.db, "settle", |t| settle::settle(&t, &settlement))
