@@ -1,6 +1,6 @@
 /** Editor of a value of a data store; asks before it overwrites what was written meanwhile. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { hashKey, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Trash2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { client, data } from "~/api/client";
@@ -55,7 +55,13 @@ export function Stored({
         },
       });
       onGone();
-      void queries.invalidateQueries({ queryKey: ["data-store", store] });
+      // Shown until the page has changed, it is not asked for again: it would not be found.
+      const gone = recordQuery(store, recordKey).queryKey;
+      void queries.invalidateQueries({ queryKey: gone, exact: true, refetchType: "none" });
+      void queries.invalidateQueries({
+        queryKey: ["data-store", store],
+        predicate: (query) => query.queryHash !== hashKey(gone),
+      });
     },
     onError: (error) => say({ title: `${recordKey} was not deleted`, about: sentence(error) }),
   });
