@@ -92,14 +92,25 @@ fn resolver() -> u16 {
     port
 }
 
+/// A port that is free at all addresses: what is free at the first may be taken at another.
+fn listen(at: &[IpAddr]) -> (u16, Vec<TcpListener>) {
+    for _ in 0..100 {
+        let first = TcpListener::bind((at[0], 0)).expect("a port");
+        let port = first.local_addr().expect("an address").port();
+        let others: std::io::Result<Vec<_>> =
+            at[1..].iter().map(|ip| TcpListener::bind(SocketAddr::new(*ip, port))).collect();
+        if let Ok(others) = others {
+            return (port, [first].into_iter().chain(others).collect());
+        }
+    }
+    panic!("no port is free at all of {at:?}")
+}
+
 /// A web server at these addresses, one port for all, which is given, and the number of connections
 /// to each.
 fn serve(at: &[IpAddr]) -> (u16, Vec<Arc<AtomicUsize>>) {
-    let first = TcpListener::bind((at[0], 0)).expect("a port");
-    let port = first.local_addr().expect("an address").port();
-    let others =
-        at[1..].iter().map(|ip| TcpListener::bind(SocketAddr::new(*ip, port)).expect("listens"));
-    let counts = [first].into_iter().chain(others).map(|listener| {
+    let (port, listeners) = listen(at);
+    let counts = listeners.into_iter().map(|listener| {
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();
         std::thread::spawn(move || {
