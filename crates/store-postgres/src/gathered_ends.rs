@@ -16,6 +16,8 @@ use crate::runs;
 const UNDER_WAY_MAX: usize = 2;
 /// Ends in one statement.
 const TOGETHER_MAX: usize = 64;
+/// Bytes of their events and results, beyond which no further one goes with them.
+const TOGETHER_BYTES_MAX: usize = 1 << 20;
 
 /// Ends of runs that were not stored before, and leave nothing else.
 #[derive(Default)]
@@ -32,66 +34,65 @@ struct Waiting {
     tell: oneshot::Sender<StoreResult<()>>,
 }
 
+impl Waiting {
+    fn bytes(&self) -> usize {
+        let event = self.end.unstored.as_ref().map_or(0, |unstored| unstored.run.event.len());
+        event + self.end.result.len()
+    }
+}
+
 impl GatheredEnds {
     /// Stores a run with its end; `Ok` once both are durable.
     pub(crate) async fn store(self: &Arc<Self>, db: &Arc<Db>, end: Settlement) -> StoreResult<()> {
         let (tell, told) = oneshot::channel();
-        let place = {
+        let begins = {
             let mut state = self.0.lock();
             state.waiting.push(Waiting { end, tell });
-            (state.under_way < UNDER_WAY_MAX).then(|| {
-                state.under_way += 1;
-                Place { ends: self.clone(), is_free: false }
-            })
+            let begins = state.under_way < UNDER_WAY_MAX;
+            state.under_way += usize::from(begins);
+            begins
         };
-        if let Some(place) = place {
+        if begins {
             // Not by the caller: it may go away, and others wait for what it writes.
-            tokio::spawn(write_what_waits(db.clone(), place));
+            tokio::spawn(self.clone().write_what_waits(db.clone()));
         }
         told.await.unwrap_or(Err(StoreError::Closed))
     }
-}
 
-/// One of the statements that may be under way.
-struct Place {
-    ends: Arc<GatheredEnds>,
-    is_free: bool,
-}
-
-impl Place {
-    /// What waits; nothing once the place is given up.
-    fn next(&mut self) -> Vec<Waiting> {
-        let mut state = self.ends.0.lock();
-        if state.waiting.is_empty() && !self.is_free {
-            // Whoever comes next begins again.
-            self.is_free = true;
+    /// What goes into the next statement; with nothing its place is given up, and whoever comes
+    /// next begins again.
+    fn next(&self) -> Vec<Waiting> {
+        let mut state = self.0.lock();
+        if state.waiting.is_empty() {
             state.under_way -= 1;
         }
-        let count = state.waiting.len().min(TOGETHER_MAX);
+        let mut bytes = 0;
+        let fits = |waiting: &&Waiting| {
+            bytes += waiting.bytes();
+            bytes <= TOGETHER_BYTES_MAX
+        };
+        let count = state.waiting.iter().take(TOGETHER_MAX).take_while(fits).count();
+        let count = count.max(1).min(state.waiting.len());
         state.waiting.drain(..count).collect()
     }
-}
 
-impl Drop for Place {
-    /// A panic ends the statement as well.
-    fn drop(&mut self) {
-        if !self.is_free {
-            self.ends.0.lock().under_way -= 1;
-        }
-    }
-}
-
-async fn write_what_waits(db: Arc<Db>, mut place: Place) {
-    loop {
-        let waiting = place.next();
-        if waiting.is_empty() {
-            return;
-        }
-        let (ends, tell): (Vec<_>, Vec<_>) =
-            waiting.into_iter().map(|one| (one.end, one.tell)).unzip();
-        for (tell, result) in tell.into_iter().zip(results(&db, &ends).await) {
-            // Whoever asked may have gone away.
-            drop(tell.send(result));
+    async fn write_what_waits(self: Arc<Self>, db: Arc<Db>) {
+        loop {
+            let waiting = self.next();
+            if waiting.is_empty() {
+                return;
+            }
+            let db = db.clone();
+            let written = tokio::spawn(async move {
+                let (ends, tell): (Vec<_>, Vec<_>) =
+                    waiting.into_iter().map(|one| (one.end, one.tell)).unzip();
+                for (tell, result) in tell.into_iter().zip(results(&db, &ends).await) {
+                    // Whoever asked may have gone away.
+                    drop(tell.send(result));
+                }
+            });
+            // A panic is that of these ends; others wait.
+            drop(written.await);
         }
     }
 }
