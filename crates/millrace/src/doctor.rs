@@ -14,7 +14,7 @@ use millrace_cli::escaped;
 use millrace_engine::{check_smtp, error_chain};
 use millrace_model::egress::{Allow, Policy, Shared, Target};
 use millrace_model::{Clock as _, SystemClock};
-use millrace_runner::{Lack, RunnerConfig, StartError, WebSocketGlobal, examine};
+use millrace_runner::{RunnerConfig, Shortage, StartError, WebSocketGlobal, examine};
 use millrace_store_postgres::PostgresOptions;
 
 use crate::config::{Config, Sandbox, ServeArgs};
@@ -171,8 +171,8 @@ async fn walls(config: &Config, checks: &mut Checks) {
             // As a start says it: what Landlock keeps in depends on its version.
             None if name == "walls" => checks.ok(name, format!("{}: {}", tried.wall, found.walls)),
             None => checks.ok(name, format!("{}: it holds", tried.wall)),
-            Some(why) if let Some(lack) = tried.lack => {
-                checks.fail(name, format!("{}: {why}", tried.wall), lack.to_string())
+            Some(why) if let Some(shortage) = tried.shortage => {
+                checks.fail(name, format!("{}: {why}", tried.wall), shortage.to_string())
             }
             Some(why) => {
                 let mend = "docs/operate/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
@@ -191,8 +191,8 @@ async fn walls(config: &Config, checks: &mut Checks) {
             "bundling",
             format!("{}, limits of memory, time and files: they hold", found.walls.kernel()),
         ),
-        Err(why) if let Some((_, lack)) = Lack::of_words(&why) => {
-            checks.fail("bundling", format!("it could not be tried: {why}"), lack.to_string())
+        Err(why) if let Some((_, shortage)) = Shortage::of_words(&why) => {
+            checks.fail("bundling", format!("it could not be tried: {why}"), shortage.to_string())
         }
         Err(why) => {
             let mend = "docs/operate/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";

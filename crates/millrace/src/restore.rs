@@ -188,9 +188,8 @@ fn say_restored(manifest: &Manifest, path: &Path, is_in_postgres: bool) {
             "restored a backup of {of} into `{path}`; start it with: millrace serve --data-dir {path}"
         ));
     } else if is_in_postgres {
-        say(&format!("restored a backup of {of} into the database and `{path}`; start it with: "));
         say(&format!(
-            "  millrace serve --data-dir {path} --database-url \"$MILLRACE_DATABASE_URL\""
+            "restored a backup of {of} into the database and `{path}`; start it with: millrace serve --data-dir {path} --database-url \"$MILLRACE_DATABASE_URL\""
         ));
     } else {
         say(&format!("the keys are restored into `{path}`; the database is not in this backup"));

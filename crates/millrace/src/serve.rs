@@ -10,7 +10,7 @@ use millrace_bundle::{Bundler, BundlerConfig, ControlGroups, Kernel, Limits, Wor
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::IdSource;
 use millrace_model::egress::Shared;
-use millrace_runner::{Lack, Runner, RunnerConfig, Walls, WebSocketGlobal};
+use millrace_runner::{Runner, RunnerConfig, Shortage, Walls, WebSocketGlobal};
 use millrace_store::Store;
 use millrace_store_postgres::PostgresOptions;
 use tokio::net::TcpListener;
@@ -319,8 +319,8 @@ async fn try_bundler(config: &Config, bundler: &Bundler, walls: Kernel) -> Resul
         Err(why) if config.sandbox == Sandbox::BestEffort => {
             tracing::warn!(why, "the walls around bundling do not hold")
         }
-        Err(why) if let Some((_, lack)) = Lack::of_words(&why) => {
-            bail!("the walls around bundling could not be tried: {why}; {lack}")
+        Err(why) if let Some((_, shortage)) = Shortage::of_words(&why) => {
+            bail!("the walls around bundling could not be tried: {why}; {shortage}")
         }
         Err(why) => bail!(
             "the walls around bundling do not hold: {why}; --sandbox=best-effort starts all the same"

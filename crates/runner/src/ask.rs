@@ -112,12 +112,12 @@ impl Drop for Reply {
 }
 
 /// Where a host's answers go.
-pub(crate) struct Desk {
+pub(crate) struct AnswerChannel {
     pub(crate) writer: mpsc::Sender<Outgoing>,
     turns: Arc<Semaphore>,
 }
 
-impl Desk {
+impl AnswerChannel {
     pub(crate) fn new(writer: mpsc::Sender<Outgoing>) -> Self {
         Self { writer, turns: Arc::new(Semaphore::new(TURNS)) }
     }
@@ -149,7 +149,7 @@ impl Asks {
     /// Takes an ask in; None: it is too large, and was answered so.
     pub(crate) fn open(
         &mut self,
-        desk: &Desk,
+        answers: &AnswerChannel,
         call: u64,
         ask: u64,
         kind: String,
@@ -163,7 +163,7 @@ impl Asks {
         if self.open.fetch_add(1, Ordering::SeqCst) >= OPEN_MAX {
             return Err(WireError::OutOfOrder("more unanswered asks than allowed"));
         }
-        let (writer, turns) = (desk.writer.clone(), desk.turns.clone());
+        let (writer, turns) = (answers.writer.clone(), answers.turns.clone());
         let mut reply =
             Reply { call, ask, writer, open: self.open.clone(), turns, turn: None, given: false };
         if payload.get().len() > PAYLOAD_BYTES_MAX {

@@ -15,7 +15,7 @@ use millrace_model::{Clock as _, SystemClock};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::ask::{Asks, Desk};
+use crate::ask::{AnswerChannel, Asks};
 use crate::ended_call::EndedCall;
 use crate::reported::{checked_object, checked_pause, cut, thrown};
 use crate::types::{CallDone, CallFailure, Effect, EffectSink, FailureKind, HttpResponse};
@@ -134,7 +134,7 @@ impl UnderWay {
     /// Takes an ask of this call, `id` in its host.
     pub(crate) fn ask(
         &mut self,
-        desk: &Desk,
+        answers: &AnswerChannel,
         id: u64,
         ask: u64,
         kind: String,
@@ -144,7 +144,7 @@ impl UnderWay {
         if let Err(message) = self.asks.count(bytes) {
             return Ok(After::OverWithHost(self.payload_too_large(message)));
         }
-        if let Some(ask) = self.asks.open(desk, id, ask, kind, payload)? {
+        if let Some(ask) = self.asks.open(answers, id, ask, kind, payload)? {
             self.sink.ask(ask);
         }
         Ok(After::GoesOn)

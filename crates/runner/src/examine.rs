@@ -3,7 +3,7 @@
 
 use crate::node::check_node;
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, probe, trial};
-use crate::types::{Lack, RunnerConfig, StartError};
+use crate::types::{RunnerConfig, Shortage, StartError};
 
 /// What was found.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Tried {
     /// Why it does not stand, in words.
     pub failed: Option<String>,
     /// What is used up, where that is why, and no wall is to blame.
-    pub lack: Option<Lack>,
+    pub shortage: Option<Shortage>,
 }
 
 /// Looks for Node and tries the walls. Starts nothing that stays; `config.scratch_dir` is where a
@@ -58,7 +58,7 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
         ("connections (egress guard)", one(false, true, true), found.egress),
         ("all together", found, found.missing().is_empty()),
     ] {
-        let (failed, lack) = if is_there {
+        let (failed, shortage) = if is_there {
             let sandbox = Sandbox {
                 node: node.clone(),
                 walls,
@@ -72,18 +72,18 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
             match trial(&sandbox).await {
                 Ok(()) => (None, None),
                 Err(StartError::WallsFail { why }) => (Some(why), None),
-                Err(StartError::TrialLacks { why, lack, .. }) => {
-                    (Some(format!("it could not be tried: {why}")), Some(lack))
+                Err(StartError::TrialLacks { why, shortage, .. }) => {
+                    (Some(format!("it could not be tried: {why}")), Some(shortage))
                 }
                 Err(StartError::Scratch { source, .. }) => {
-                    (Some(format!("it could not be tried: {source}")), Lack::of(&source))
+                    (Some(format!("it could not be tried: {source}")), Shortage::of(&source))
                 }
                 Err(other) => (Some(other.to_string()), None),
             }
         } else {
             (Some("this machine does not have it".to_owned()), None)
         };
-        tried.push(Tried { wall, failed, lack });
+        tried.push(Tried { wall, failed, shortage });
     }
     Ok(Examined {
         node: node.binary.display().to_string(),

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::call::UnderWay;
-use crate::host::{Ahead, Blank, ExitReason, Host, HostState, Why};
+use crate::host::{Ahead, Blank, DrainReason, ExitReason, Host, HostState};
 use crate::isolate::Isolate;
 use crate::types::{CallFailure, IsolateSpec, RunnerConfig};
 
@@ -93,7 +93,7 @@ pub(crate) enum Queued {
 }
 
 /// What the pool says of the next process.
-pub(crate) enum Staffing {
+pub(crate) enum NextHost {
     /// There is room for a host of this isolate.
     Start(Arc<IsolateSpec>),
     /// There is, once a process has ended.
@@ -252,7 +252,7 @@ impl HostPool {
     /// others at once.
     pub(crate) fn retire(&mut self, host: &Arc<Host>) {
         self.remove(host);
-        host.drain(Why::Retired);
+        host.drain(DrainReason::Retired);
         if host.is_idle() {
             host.kill(ExitReason::Ended);
         }
@@ -264,7 +264,7 @@ impl HostPool {
         isolate.hosts.push(host);
     }
 
-    /// Ends a promise of [`Staffing::StartAfter`].
+    /// Ends a promise of [`NextHost::StartAfter`].
     pub(crate) fn promise_over(&mut self, isolate: &IsolateKey) {
         if let Some(of) = self.isolates.get_mut(isolate) {
             of.promised = of.promised.saturating_sub(1);
@@ -296,13 +296,13 @@ impl HostPool {
         for host in self.hosts() {
             *counts.entry(&host.organization).or_default() += 1;
         }
-        let most = || {
-            counts.iter().max_by_key(|(_, count)| **count).map(|(organization, _)| *organization)
-        };
+        let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(of, _)| *of);
         let of = organization.or_else(most)?;
         let leaving = self
             .hosts()
-            .filter(|h| h.organization == of && h.state() == HostState::Draining(Why::Replaced))
+            .filter(|h| {
+                h.organization == of && h.state() == HostState::Draining(DrainReason::Replaced)
+            })
             .count();
         let own = counts.get(of).copied().unwrap_or_default();
         let waiting = self.isolates.values().filter(|isolate| !isolate.waiting.is_empty()).count();
@@ -318,7 +318,7 @@ impl HostPool {
             .min_by_key(|(since, _)| *since)
             .map(|(_, host)| host.clone())?;
         self.retired = Some(now);
-        host.drain(Why::Replaced);
+        host.drain(DrainReason::Replaced);
         host.is_idle().then_some(host)
     }
 
@@ -352,9 +352,9 @@ impl HostPool {
 
     /// The isolate that gets the next host: of those that want one, first of the organizations with
     /// the fewest hosts, then the one whose call waits for longest.
-    pub(crate) fn staff(&mut self, config: &RunnerConfig) -> Staffing {
+    pub(crate) fn next_host(&mut self, config: &RunnerConfig) -> NextHost {
         if self.closed {
-            return Staffing::Nothing;
+            return NextHost::Nothing;
         }
         let now = Instant::now();
         let wanting = self.isolates.values().filter(|isolate| isolate.wants_host(self.cpus, now));
@@ -365,7 +365,7 @@ impl HostPool {
         for (_, oldest, spec) in wanting {
             let (is_full, whose) = self.is_full(&spec.organization, config);
             if !is_full {
-                return Staffing::Start(spec);
+                return NextHost::Start(spec);
             }
             let has_waited = self
                 .isolates
@@ -378,20 +378,20 @@ impl HostPool {
             if let Some(ending) = ending {
                 self.retire(&ending);
                 if self.has_no_more_room().is_none() {
-                    return Staffing::Start(spec);
+                    return NextHost::Start(spec);
                 }
                 return self.start_after(&spec, End::Host(ending.clone()));
             }
         }
-        Staffing::Nothing
+        NextHost::Nothing
     }
 
     /// Promises a host that starts once a process has ended.
-    pub(crate) fn start_after(&mut self, spec: &Arc<IsolateSpec>, end: End) -> Staffing {
+    pub(crate) fn start_after(&mut self, spec: &Arc<IsolateSpec>, end: End) -> NextHost {
         if let Some(isolate) = self.isolates.get_mut(&key(spec)) {
             isolate.promised += 1;
         }
-        Staffing::StartAfter(spec.clone(), end)
+        NextHost::StartAfter(spec.clone(), end)
     }
 
     /// Nobody waits any more: their receivers end.

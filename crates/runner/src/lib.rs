@@ -4,6 +4,7 @@
 //! Nothing that a host sends is trusted. Start at [`Runner::call`].
 
 mod ask;
+mod before_egress;
 mod call;
 mod cpu;
 mod egress;
@@ -12,7 +13,6 @@ mod examine;
 mod host;
 mod host_pool;
 mod isolate;
-mod leaving;
 mod node;
 mod outgoing;
 mod reported;

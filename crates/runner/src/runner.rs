@@ -14,12 +14,12 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use crate::before_egress::BeforeEgress;
 use crate::call::UnderWay;
 use crate::cpu::CpuAccounting;
 use crate::host::exit::{self, lacks_room};
 use crate::host::{Blank, ExitReason, HostState};
-use crate::host_pool::{End, HostPool, Queued, QueuedCall, Staffing, key};
-use crate::leaving::Leaving;
+use crate::host_pool::{End, HostPool, NextHost, Queued, QueuedCall, key};
 use crate::node::check_node;
 use crate::outgoing;
 pub use crate::runner::queued::QueuedRun;
@@ -56,7 +56,7 @@ struct Inner {
     /// The supervisors of the hosts' processes.
     supervisors: TaskTracker,
     accounting: Arc<CpuAccounting>,
-    leaving: Leaving,
+    before_egress: BeforeEgress,
 }
 
 impl Runner {
@@ -114,11 +114,11 @@ impl Runner {
             waits: Notify::new(),
             supervisors: TaskTracker::new(),
             accounting: Arc::default(),
-            leaving: Leaving::default(),
+            before_egress: BeforeEgress::default(),
         }));
         runner.refill();
         runner.spawn_sweeper();
-        runner.spawn_staffer();
+        runner.spawn_host_starter();
         Ok(runner)
     }
 
@@ -135,7 +135,7 @@ impl Runner {
     /// From now on `ask` is asked before the code of a host sends anything to the outside for the
     /// first time, in a thread of that host's own, and may keep it waiting; false refuses it.
     pub fn before_it_leaves(&self, ask: impl Fn(&IsolateSpec) -> bool + Send + Sync + 'static) {
-        self.0.leaving.set(Box::new(ask));
+        self.0.before_egress.set(Box::new(ask));
     }
 
     /// Where control groups are made, if anywhere: for other processes that strangers' code is read
@@ -196,24 +196,24 @@ impl Runner {
         }
         if run.ticket.is_some() {
             // An isolate without a host gets its first at once.
-            self.staff();
+            self.start_hosts();
             self.0.waits.notify_one();
         }
         run
     }
 
     /// Starts the hosts that calls wait for, as far as there is room.
-    fn staff(&self) {
+    fn start_hosts(&self) {
         let mut pool = self.0.pool.lock();
         loop {
-            let next = pool.staff(&self.0.config);
+            let next = pool.next_host(&self.0.config);
             let (spec, end) = match next {
-                Staffing::Nothing => return,
-                Staffing::StartAfter(spec, end) => (spec, Some(end)),
-                Staffing::Start(spec) => match self.start_host(&mut pool, &spec) {
+                NextHost::Nothing => return,
+                NextHost::StartAfter(spec, end) => (spec, Some(end)),
+                NextHost::Start(spec) => match self.start_host(&mut pool, &spec) {
                     Ok(()) => continue,
                     Err(error) => match self.make_room(&mut pool, &spec, &error) {
-                        Some(Staffing::StartAfter(spec, end)) => (spec, Some(end)),
+                        Some(NextHost::StartAfter(spec, end)) => (spec, Some(end)),
                         _ => return,
                     },
                 },
@@ -241,7 +241,7 @@ impl Runner {
         pool: &mut HostPool,
         spec: &Arc<IsolateSpec>,
         error: &std::io::Error,
-    ) -> Option<Staffing> {
+    ) -> Option<NextHost> {
         if lacks_room(error) {
             if let Some(blank) = pool.blanks.pop() {
                 return Some(pool.start_after(spec, End::Blank(Box::new(blank))));
@@ -284,7 +284,7 @@ impl Runner {
             &self.0.config,
             &self.0.supervisors,
             &self.0.accounting,
-            &self.0.leaving,
+            &self.0.before_egress,
             move |host, event| runner.on_event(host, event),
         );
         pool.add(spec, host);
@@ -353,11 +353,11 @@ impl Runner {
                 pool.retire(host);
             }
         }
-        self.staff();
+        self.start_hosts();
     }
 
     /// Starts hosts for calls that wait for longer than they should.
-    fn spawn_staffer(&self) {
+    fn spawn_host_starter(&self) {
         let inner = Arc::downgrade(&self.0);
         tokio::spawn(async move {
             loop {
@@ -371,7 +371,7 @@ impl Runner {
                     return;
                 }
                 if waiting > 0 {
-                    runner.staff();
+                    runner.start_hosts();
                     tokio::time::sleep(STAFF_EVERY).await;
                 } else {
                     // Not for ever: a runner that nobody uses any more is dropped.

@@ -124,7 +124,7 @@ pub enum StartError {
         found: String,
     },
     /// A folder or file could not be written.
-    #[error("could not prepare the folder `{path}` for hosts{}", Lack::of(source).map_or_else(String::new, |lack| format!(" ({lack})")))]
+    #[error("could not prepare the folder `{path}` for hosts{}", Shortage::of(source).map_or_else(String::new, |shortage| format!(" ({shortage})")))]
     Scratch {
         /// The folder.
         path: PathBuf,
@@ -141,14 +141,14 @@ pub enum StartError {
         missing: String,
     },
     /// The walls could not be tried: what they need is used up.
-    #[error("the walls around hosts could not be tried in `{path}`: {why}; {lack}")]
+    #[error("the walls around hosts could not be tried in `{path}`: {why}; {shortage}")]
     TrialLacks {
         /// The folder of hosts.
         path: PathBuf,
         /// What happened.
         why: String,
         /// What is used up.
-        lack: Lack,
+        shortage: Shortage,
     },
     /// Node does not run within the walls, or they do not hold.
     #[error(
@@ -162,7 +162,7 @@ pub enum StartError {
 
 /// What is used up, which no wall is to blame for. Shown as what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lack {
+pub enum Shortage {
     /// Room on the disk, files on it, or a quota.
     #[error(
         "its disk has no room: make some (`df -h`, `df -i`, quotas), or put the data directory on another disk with --data-dir"
@@ -180,7 +180,7 @@ pub enum Lack {
     Memory,
 }
 
-impl Lack {
+impl Shortage {
     /// By the names that Node.js gives these errors.
     const NAMED: [(&str, i32, Self); 6] = [
         ("ENOSPC", libc::ENOSPC, Self::Room),
@@ -193,7 +193,7 @@ impl Lack {
 
     pub(crate) fn of(error: &std::io::Error) -> Option<Self> {
         // Its number may be hidden in an error that adds a path: the words have it always.
-        Self::of_words(&error.to_string()).map(|(_, lack)| lack)
+        Self::of_words(&error.to_string()).map(|(_, shortage)| shortage)
     }
 
     /// Of what a process said as it ended, with the line that says it: as Node.js writes such
@@ -206,7 +206,7 @@ impl Lack {
             Self::NAMED
                 .iter()
                 .find(|(name, number, _)| says(line, name, *number))
-                .map(|(_, _, lack)| (line.trim(), *lack))
+                .map(|(_, _, shortage)| (line.trim(), *shortage))
         })
     }
 }

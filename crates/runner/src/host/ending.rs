@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use crate::host::Host;
 use crate::host::exit::ExitReason;
-use crate::host::state::{HostState, Why};
+use crate::host::state::{DrainReason, HostState};
 use crate::wire;
 
 /// A call that was taken away from its host, which takes no more.
@@ -21,7 +21,7 @@ impl Host {
     /// no step.
     pub(crate) fn give_up(&self, id: u64) -> GivenUp {
         let mut calls = self.calls.lock();
-        self.drain(Why::Retired);
+        self.drain(DrainReason::Retired);
         let is_alone = calls.under_way.keys().chain(&calls.late).all(|other| *other == id);
         let call = calls.under_way.remove(&id);
         if call.is_some() {
@@ -40,7 +40,7 @@ impl Host {
     pub(crate) async fn cancel(&self, id: u64, answer: oneshot::Receiver<()>) {
         // A host that is gone needs no cancel.
         let _ = self
-            .desk
+            .answers
             .writer
             .send(wire::frame(&[r#"{"t":"cancel","id":"#, &id.to_string(), "}"]).into())
             .await;

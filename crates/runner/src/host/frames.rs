@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::call::After;
-use crate::host::state::{HostState, Why};
+use crate::host::state::{DrainReason, HostState};
 use crate::host::{ExitReason, Host, HostEvent, PROTOCOL};
 use crate::reported::thrown;
 use crate::types::{CallFailure, FailureKind};
@@ -52,7 +52,7 @@ impl Host {
                 let failure =
                     CallFailure { kind: FailureKind::LoadFailed, ..thrown(error.clone(), None) };
                 *phase = Phase::Loaded;
-                self.drain(Why::LoadFailed);
+                self.drain(DrainReason::LoadFailed);
                 return Ok(Some(HostEvent::LoadFailed(failure)));
             }
             FromHost::Cancelled { id } => {
@@ -130,7 +130,7 @@ impl Host {
                 return Ok(self.spec.in_order.then_some(HostEvent::Entered));
             }
             FromHost::Ask { ask, kind, payload, .. } => {
-                call.ask(&self.desk, id, ask, kind, payload, bytes)?
+                call.ask(&self.answers, id, ask, kind, payload, bytes)?
             }
             frame => call.frame(frame, bytes)?,
         };

@@ -19,7 +19,8 @@ use tokio_util::task::TaskTracker;
 use millrace_model::egress::Refusal;
 use millrace_model::{Clock as _, SystemClock};
 
-use crate::ask::Desk;
+use crate::ask::AnswerChannel;
+use crate::before_egress::{BeforeEgress, Watched};
 use crate::call::REFUSALS_KEPT;
 use crate::cpu::{CpuAccounting, sleeps};
 pub(crate) use crate::host::calls::Ahead;
@@ -28,10 +29,9 @@ pub(crate) use crate::host::ending::GivenUp;
 pub(crate) use crate::host::exit::ExitReason;
 pub(crate) use crate::host::frames::Phase;
 use crate::host::state::StateCell;
-pub(crate) use crate::host::state::{HostState, Why};
+pub(crate) use crate::host::state::{DrainReason, HostState};
 use crate::host::supervise::{Supervisor, end_process};
 use crate::host_pool::{IsolateKey, QueuedCall, key};
-use crate::leaving::{Leaving, Watched};
 use crate::outgoing::Outgoing;
 use crate::sandbox::Launched;
 use crate::types::{CallFailure, IsolateSpec, RunnerConfig};
@@ -53,7 +53,7 @@ pub(crate) struct Host {
     pub(crate) isolate: IsolateKey,
     pub(crate) organization: String,
     spec: Arc<IsolateSpec>,
-    desk: Desk,
+    answers: AnswerChannel,
     calls: Mutex<Calls>,
     /// Those who wait for the answer to a cancel: it shows that the event loop turns.
     cancels: Mutex<HashMap<u64, oneshot::Sender<()>>>,
@@ -114,7 +114,7 @@ impl Blank {
         config: &RunnerConfig,
         supervisors: &TaskTracker,
         accounting: &Arc<CpuAccounting>,
-        leaving: &Leaving,
+        before_egress: &BeforeEgress,
         on_event: impl Fn(&Arc<Host>, HostEvent) + Send + Sync + 'static,
     ) -> Arc<Host> {
         let (writer, queue) = mpsc::channel::<Outgoing>(WRITE_QUEUE);
@@ -123,7 +123,7 @@ impl Blank {
             isolate: key(spec),
             organization: spec.organization.clone(),
             spec: spec.clone(),
-            desk: Desk::new(writer),
+            answers: AnswerChannel::new(writer),
             calls: Mutex::default(),
             cancels: Mutex::default(),
             state: StateCell::new(),
@@ -135,7 +135,8 @@ impl Blank {
         let Launched { child, wire, private, told, group } = self.launched;
         if let Some(told) = told {
             // The guard outlives the host by a moment.
-            let watch = Watched { host: Arc::downgrade(&host), leaving: leaving.clone() };
+            let watch =
+                Watched { host: Arc::downgrade(&host), before_egress: before_egress.clone() };
             // It was not set: a blank is assigned once.
             let _ = told.set(Box::new(watch));
         }
@@ -202,7 +203,7 @@ impl Host {
             &format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis()),
             call.fields.len(),
         );
-        if self.desk.writer.try_send(Outgoing::new(head, call.fields.clone())).is_err() {
+        if self.answers.writer.try_send(Outgoing::new(head, call.fields.clone())).is_err() {
             // It reads nothing, or is gone.
             self.kill(ExitReason::Ended);
             return None;
@@ -241,7 +242,7 @@ impl Host {
         if let Some(id) = id {
             // One that is gone, or reads nothing, begins nothing either.
             let _ = self
-                .desk
+                .answers
                 .writer
                 .try_send(wire::frame(&[r#"{"t":"back","id":"#, &id.to_string(), "}"]).into());
         }
@@ -290,7 +291,7 @@ impl Host {
     }
 
     /// Takes no more calls; gives the state before.
-    pub(crate) fn drain(&self, why: Why) -> HostState {
+    pub(crate) fn drain(&self, why: DrainReason) -> HostState {
         self.state.advance(HostState::Draining(why))
     }
 
@@ -329,7 +330,7 @@ impl Host {
 
     /// Ends the process.
     pub(crate) fn kill(&self, reason: ExitReason) {
-        self.drain(Why::Retired);
+        self.drain(DrainReason::Retired);
         if let Some(kill) = self.kill.lock().take() {
             // It may be gone already.
             let _ = kill.send(reason);
@@ -340,7 +341,7 @@ impl Host {
     /// ended. False where another one is under way: then the host ends with that.
     pub(crate) fn ends_without_call(&self, why: &str) -> bool {
         let mut calls = self.calls.lock();
-        self.drain(Why::Retired);
+        self.drain(DrainReason::Retired);
         if !calls.under_way.is_empty() {
             return false;
         }

@@ -12,14 +12,14 @@ pub(crate) enum HostState {
     /// It takes calls.
     Serving,
     /// It takes no more calls, and ends after those it has.
-    Draining(Why),
+    Draining(DrainReason),
     /// Its process is gone.
     Exited,
 }
 
 /// Why a host takes no more calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum DrainReason {
     /// It was a CPU hog and got less CPU for good.
     Hog,
     /// Calls of other isolates wait for its place in the pool.
@@ -34,10 +34,10 @@ pub(crate) enum Why {
 const ORDER: [HostState; 7] = [
     HostState::Loading,
     HostState::Serving,
-    HostState::Draining(Why::Hog),
-    HostState::Draining(Why::Replaced),
-    HostState::Draining(Why::Retired),
-    HostState::Draining(Why::LoadFailed),
+    HostState::Draining(DrainReason::Hog),
+    HostState::Draining(DrainReason::Replaced),
+    HostState::Draining(DrainReason::Retired),
+    HostState::Draining(DrainReason::LoadFailed),
     HostState::Exited,
 ];
 
@@ -46,10 +46,10 @@ impl HostState {
         match self {
             Self::Loading => 0,
             Self::Serving => 1,
-            Self::Draining(Why::Hog) => 2,
-            Self::Draining(Why::Replaced) => 3,
-            Self::Draining(Why::Retired) => 4,
-            Self::Draining(Why::LoadFailed) => 5,
+            Self::Draining(DrainReason::Hog) => 2,
+            Self::Draining(DrainReason::Replaced) => 3,
+            Self::Draining(DrainReason::Retired) => 4,
+            Self::Draining(DrainReason::LoadFailed) => 5,
             Self::Exited => 6,
         }
     }
@@ -57,7 +57,7 @@ impl HostState {
     /// Whether it has its place in the pool: it takes calls, or will, or serves its last ones with
     /// less CPU.
     pub(crate) const fn is_open(self) -> bool {
-        matches!(self, Self::Loading | Self::Serving | Self::Draining(Why::Hog))
+        matches!(self, Self::Loading | Self::Serving | Self::Draining(DrainReason::Hog))
     }
 }
 
@@ -100,7 +100,7 @@ impl StateCell {
 
     /// Waits until the process is gone.
     pub(crate) async fn exited(&self) {
-        self.past(HostState::Draining(Why::LoadFailed)).await;
+        self.past(HostState::Draining(DrainReason::LoadFailed)).await;
     }
 }
 
@@ -121,13 +121,13 @@ mod tests {
     fn a_state_advances_and_never_goes_back() {
         let cell = StateCell::new();
         assert_eq!(cell.advance(HostState::Serving), HostState::Loading);
-        assert_eq!(cell.advance(HostState::Draining(Why::Replaced)), HostState::Serving);
-        for earlier in [HostState::Serving, HostState::Draining(Why::Hog)] {
-            assert_eq!(cell.advance(earlier), HostState::Draining(Why::Replaced));
+        assert_eq!(cell.advance(HostState::Draining(DrainReason::Replaced)), HostState::Serving);
+        for earlier in [HostState::Serving, HostState::Draining(DrainReason::Hog)] {
+            assert_eq!(cell.advance(earlier), HostState::Draining(DrainReason::Replaced));
         }
-        assert_eq!(cell.get(), HostState::Draining(Why::Replaced));
-        assert_eq!(cell.advance(HostState::Exited), HostState::Draining(Why::Replaced));
-        assert_eq!(cell.advance(HostState::Draining(Why::Retired)), HostState::Exited);
+        assert_eq!(cell.get(), HostState::Draining(DrainReason::Replaced));
+        assert_eq!(cell.advance(HostState::Exited), HostState::Draining(DrainReason::Replaced));
+        assert_eq!(cell.advance(HostState::Draining(DrainReason::Retired)), HostState::Exited);
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::cpu::{self, CpuAccounting, HostMeter, sleeps};
 use crate::host::exit;
-use crate::host::{ExitReason, Host, HostEvent, HostState, PROTOCOL, Phase, Why};
+use crate::host::{DrainReason, ExitReason, Host, HostEvent, HostState, PROTOCOL, Phase};
 use crate::outgoing::{self, Outgoing};
 use crate::runner::in_time;
 use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage, WATCHES_MAX, admit};
@@ -86,7 +86,7 @@ impl Supervisor {
                     reason = self.account_for_cpu() => Some(reason),
                 };
                 // One that drains was loaded, or its failure to load is known, or it was killed.
-                has_loaded = self.host.drain(Why::Retired) != HostState::Loading;
+                has_loaded = self.host.drain(DrainReason::Retired) != HostState::Loading;
                 match ended {
                     // One that dies of its memory can lose its first thread seconds before the
                     // rest: its own words tell better.
@@ -97,7 +97,7 @@ impl Supervisor {
             }
             Err(reason) => reason,
         };
-        self.host.drain(Why::Retired);
+        self.host.drain(DrainReason::Retired);
         end_process(&mut self.child).await;
         tracing::debug!(isolate = self.host.isolate.1, tmp = %self.private.tmp().display(), ?reason, "a host ended");
         let unloaded = (!has_loaded).then(|| reason.failure(None));
@@ -111,7 +111,7 @@ impl Supervisor {
         let loaded = self.host.state.past(HostState::Loading);
         if in_time(self.load_timeout, loaded).await.is_none() {
             let failure = exit::not_loaded(self.load_timeout);
-            self.host.drain(Why::LoadFailed);
+            self.host.drain(DrainReason::LoadFailed);
             (self.on_event)(&self.host, HostEvent::LoadFailed(failure));
             return ExitReason::Ended;
         }
@@ -208,7 +208,7 @@ impl Supervisor {
             let is_throttled = account.record(sample.time, sample.has_worked, Instant::now());
             if sample.is_hog {
                 was_hog = true;
-                self.host.drain(Why::Hog);
+                self.host.drain(DrainReason::Hog);
                 meter.lower_priority();
                 self.give_less(true);
             } else if !was_hog && meter.throttle(is_throttled) {

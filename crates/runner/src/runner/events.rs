@@ -52,7 +52,7 @@ impl Runner {
             }
         }
         drop(pool);
-        self.staff();
+        self.start_hosts();
     }
 
     /// Ends a host in a while, unless what its last call left running has ended by then.

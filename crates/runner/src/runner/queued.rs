@@ -131,7 +131,7 @@ impl Runner {
         } else if host.is_abandoned() {
             host.kill(ExitReason::Ended);
         }
-        self.staff();
+        self.start_hosts();
         turns
     }
 }

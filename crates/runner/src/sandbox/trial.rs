@@ -12,7 +12,7 @@ use millrace_model::egress::{Allow, Policy, Shared, Target};
 use tokio::io::AsyncReadExt as _;
 
 use super::Sandbox;
-use crate::types::{Lack, StartError};
+use crate::types::{Shortage, StartError};
 
 /// The longest that it may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,10 +26,13 @@ const HEAP_MB: u32 = 64;
 /// tried.
 pub(crate) async fn trial(sandbox: &Sandbox) -> Result<(), StartError> {
     let failed = |why: String| StartError::WallsFail { why };
-    let lacks =
-        |why: String, lack| StartError::TrialLacks { path: sandbox.scratch_dir.clone(), why, lack };
-    let refused = |what: &str, error: io::Error| match Lack::of(&error) {
-        Some(lack) => lacks(format!("{what}{error}"), lack),
+    let lacks = |why: String, shortage| StartError::TrialLacks {
+        path: sandbox.scratch_dir.clone(),
+        why,
+        shortage,
+    };
+    let refused = |what: &str, error: io::Error| match Shortage::of(&error) {
+        Some(shortage) => lacks(format!("{what}{error}"), shortage),
         None => failed(format!("{what}{error}")),
     };
     let (script, outside) =
@@ -58,8 +61,8 @@ pub(crate) async fn trial(sandbox: &Sandbox) -> Result<(), StartError> {
     }
     match tried {
         Ok(Ok(None)) => Ok(()),
-        Ok(Ok(Some(ended))) => Err(match Lack::of_words(&ended.words) {
-            Some((line, lack)) => lacks(format!("{}: {line}", ended.status), lack),
+        Ok(Ok(Some(ended))) => Err(match Shortage::of_words(&ended.words) {
+            Some((line, shortage)) => lacks(format!("{}: {line}", ended.status), shortage),
             None => failed(ended.to_string()),
         }),
         Ok(Err(error)) => Err(refused("", error)),

@@ -11,13 +11,13 @@ use crate::types::IsolateSpec;
 /// Who is asked before the code of a host sends anything to the outside for the first time; nobody,
 /// until it is set.
 #[derive(Clone, Default)]
-pub(crate) struct Leaving(Arc<OnceLock<AskLeaving>>);
+pub(crate) struct BeforeEgress(Arc<OnceLock<AskBeforeEgress>>);
 
 /// Asked of an isolate in a thread of its host's own, which may be kept waiting.
-type AskLeaving = Box<dyn Fn(&IsolateSpec) -> bool + Send + Sync>;
+type AskBeforeEgress = Box<dyn Fn(&IsolateSpec) -> bool + Send + Sync>;
 
-impl Leaving {
-    pub(crate) fn set(&self, ask: AskLeaving) {
+impl BeforeEgress {
+    pub(crate) fn set(&self, ask: AskBeforeEgress) {
         // One engine has a runner.
         let _ = self.0.set(ask);
     }
@@ -30,7 +30,7 @@ impl Leaving {
 /// What the egress guard tells of a host.
 pub(crate) struct Watched {
     pub(crate) host: Weak<Host>,
-    pub(crate) leaving: Leaving,
+    pub(crate) before_egress: BeforeEgress,
 }
 
 impl Watch for Watched {
@@ -41,6 +41,6 @@ impl Watch for Watched {
     }
 
     fn leaves(&self) -> bool {
-        self.host.upgrade().is_some_and(|host| self.leaving.may(host.spec()))
+        self.host.upgrade().is_some_and(|host| self.before_egress.may(host.spec()))
     }
 }
