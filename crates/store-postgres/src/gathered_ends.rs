@@ -31,7 +31,7 @@ struct State {
 
 struct Waiting {
     end: Settlement,
-    tell: oneshot::Sender<StoreResult<()>>,
+    sender: oneshot::Sender<StoreResult<()>>,
 }
 
 impl Waiting {
@@ -44,10 +44,10 @@ impl Waiting {
 impl GatheredEnds {
     /// Stores a run with its end; `Ok` once both are durable.
     pub(crate) async fn store(self: &Arc<Self>, db: &Arc<Db>, end: Settlement) -> StoreResult<()> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let begins = {
             let mut state = self.0.lock();
-            state.waiting.push(Waiting { end, tell });
+            state.waiting.push(Waiting { end, sender });
             let begins = state.under_way < UNDER_WAY_MAX;
             state.under_way += usize::from(begins);
             begins
@@ -56,11 +56,11 @@ impl GatheredEnds {
             // Not by the caller: it may go away, and others wait for what it writes.
             tokio::spawn(self.clone().write_what_waits(db.clone()));
         }
-        told.await.unwrap_or(Err(StoreError::Closed))
+        receiver.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// What goes into the next statement; with nothing its place is given up, and whoever comes
-    /// next begins again.
+    /// Takes the ends of the next statement. Where none waits, the statement that was under way is
+    /// over, and the next end begins another.
     fn next(&self) -> Vec<Waiting> {
         let mut state = self.0.lock();
         if state.waiting.is_empty() {
@@ -84,11 +84,11 @@ impl GatheredEnds {
             }
             let db = db.clone();
             let written = tokio::spawn(async move {
-                let (ends, tell): (Vec<_>, Vec<_>) =
-                    waiting.into_iter().map(|one| (one.end, one.tell)).unzip();
-                for (tell, result) in tell.into_iter().zip(results(&db, &ends).await) {
+                let (ends, senders): (Vec<_>, Vec<_>) =
+                    waiting.into_iter().map(|one| (one.end, one.sender)).unzip();
+                for (sender, result) in senders.into_iter().zip(results(&db, &ends).await) {
                     // Whoever asked may have gone away.
-                    drop(tell.send(result));
+                    drop(sender.send(result));
                 }
             });
             // A panic is that of these ends; others wait.

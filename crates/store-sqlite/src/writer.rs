@@ -55,7 +55,7 @@ struct Shared {
     committer: Mutex<Option<Committer>>,
     /// Writes in the queue, and the one that the thread is about to begin with.
     waiting: AtomicUsize,
-    /// Whether the last commit was.
+    /// Whether the last commit took less than [`QUICK`].
     quick: AtomicBool,
 }
 
@@ -91,7 +91,7 @@ impl Writer {
         operation: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
         extent: Extent,
     ) -> StoreResult<T> {
-        let (tell, told) = oneshot::channel::<StoreResult<T>>();
+        let (sender, receiver) = oneshot::channel::<StoreResult<T>>();
         let write: Write = Box::new(move |connection| {
             let result = match connection {
                 Some(connection) if extent == Extent::OneStatement => {
@@ -104,7 +104,7 @@ impl Writer {
             let answer = move |failed: Option<StoreError>| {
                 let result = failed.map_or(result, Err);
                 // Whoever asked may have gone away; what was written stays.
-                drop(tell.send(result));
+                drop(sender.send(result));
             };
             (found, Box::new(answer))
         });
@@ -115,7 +115,7 @@ impl Writer {
         if let Some(write) = left {
             self.send(write)?;
         }
-        told.await.unwrap_or(Err(StoreError::Closed))
+        receiver.await.unwrap_or(Err(StoreError::Closed))
     }
 
     fn send(&self, write: Write) -> StoreResult<()> {

@@ -26,12 +26,12 @@ pub(super) unsafe fn full_or(
     };
     let mut errno: c_int = 0;
     // SAFETY: the room for the number lives as long as the call.
-    let told = unsafe { control(file, ffi::SQLITE_FCNTL_LAST_ERRNO, (&raw mut errno).cast()) };
+    let asked = unsafe { control(file, ffi::SQLITE_FCNTL_LAST_ERRNO, (&raw mut errno).cast()) };
     let has_no_room = matches!(
         std::io::Error::from_raw_os_error(errno).kind(),
         ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge | ErrorKind::StorageFull
     );
-    if told == ffi::SQLITE_OK && has_no_room { ffi::SQLITE_FULL } else { code }
+    if asked == ffi::SQLITE_OK && has_no_room { ffi::SQLITE_FULL } else { code }
 }
 
 #[cfg(test)]
@@ -40,9 +40,9 @@ mod tests {
 
     use super::*;
 
-    /// A file that tells of one error as that of its last call.
+    /// A file that reports one error as that of its last call.
     #[expect(unsafe_code, reason = "as SQLite calls it")]
-    unsafe extern "C" fn told<const ERRNO: c_int>(
+    unsafe extern "C" fn reports<const ERRNO: c_int>(
         _: *mut ffi::sqlite3_file,
         what: c_int,
         into: *mut c_void,
@@ -85,14 +85,14 @@ mod tests {
     #[test]
     fn a_disk_is_full_at_a_write_a_sync_and_a_cut() {
         // ENOSPC, EFBIG and EDQUOT; EIO is no lack of room.
-        let without_room: [Control; 3] = [told::<28>, told::<27>, told::<122>];
+        let without_room: [Control; 3] = [reports::<28>, reports::<27>, reports::<122>];
         for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_TRUNCATE] {
             for control in without_room {
                 assert_eq!(came_to(code, control), ffi::SQLITE_FULL);
             }
-            assert_eq!(came_to(code, told::<5>), code);
+            assert_eq!(came_to(code, reports::<5>), code);
         }
-        assert_eq!(came_to(ffi::SQLITE_OK, told::<28>), ffi::SQLITE_OK);
-        assert_eq!(came_to(ffi::SQLITE_IOERR_READ, told::<28>), ffi::SQLITE_IOERR_READ);
+        assert_eq!(came_to(ffi::SQLITE_OK, reports::<28>), ffi::SQLITE_OK);
+        assert_eq!(came_to(ffi::SQLITE_IOERR_READ, reports::<28>), ffi::SQLITE_IOERR_READ);
     }
 }

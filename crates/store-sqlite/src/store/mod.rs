@@ -33,10 +33,13 @@ macro_rules! by_id {
 
 /// A write with fail points around its commit.
 macro_rules! write_at {
-    ($self:ident, $name:literal, |$c:ident| $operation:expr) => {{
+    ($self:ident, $name:literal, |$c:ident| $operation:expr) => {
+        write_at!($self, $name, $crate::writer::Extent::Any, |$c| $operation)
+    };
+    ($self:ident, $name:literal, $extent:expr, |$c:ident| $operation:expr) => {{
         let written = $self
             .db
-            .write(move |$c| {
+            .write_of($extent, move |$c| {
                 let written = $operation?;
                 fail_point!(concat!("store.", $name, ".before_commit"));
                 Ok(written)

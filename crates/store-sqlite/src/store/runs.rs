@@ -53,14 +53,7 @@ impl Runs for SqliteStore {
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
         let node = node.to_owned();
         let extent = extent_of_run(&run);
-        let accept = move |c: &Connection| {
-            runs::insert(c, &run, Some(&node))?;
-            fail_point!("store.accept.before_commit");
-            Ok(())
-        };
-        self.db.write_of(extent, accept).await?;
-        fail_point!("store.accept.after_commit");
-        Ok(())
+        write_at!(self, "accept", extent, |c| runs::insert(c, &run, Some(&node)))
     }
     async fn accept_queued(
         &self,
@@ -122,14 +115,7 @@ impl Runs for SqliteStore {
     }
     async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
         let extent = extent_of_end(&settlement);
-        let settle = move |c: &Connection| {
-            settle::settle(c, &settlement)?;
-            fail_point!("store.settle.before_commit");
-            Ok(())
-        };
-        self.db.write_of(extent, settle).await?;
-        fail_point!("store.settle.after_commit");
-        Ok(())
+        write_at!(self, "settle", extent, |c| settle::settle(c, &settlement))
     }
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()> {
         self.db.write(move |c| settle::effects(c, &effects)).await
